@@ -17,7 +17,7 @@ GEN = build/gen
 
 CC       = gcc
 OPTIMISE = $(if $(SAN),-O1,-O2 -D_FORTIFY_SOURCE=2)
-WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
+WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Werror=implicit \
            $(if $(filter true,$(CI)),-Werror)
 SAN_address = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_thread  = -fsanitize=thread -fno-omit-frame-pointer
@@ -62,9 +62,13 @@ INSIDE_tools = $(filter-out $(B)/tools/spool.o,$(TOOLS))
 all: $(B)/libspool.a $(if $(FS),$(B)/spoolfs) $(if $(TOOLS),$(B)/spool)
 tests: all $(UNIT_TESTS) $(HELPERS)
 
-$(GENERATED) &: core/sql.awk core/queries.sql core/schema.sql
+$(GEN)/queries.h $(GEN)/queries.c &: core/queries.sql core/sql.sh
 	@mkdir -p $(GEN)
-	awk -f core/sql.awk -v out=$(GEN) core/queries.sql core/schema.sql
+	core/sql.sh queries $< $(GEN)/queries.h $(GEN)/queries.c
+
+$(GEN)/schema.c: core/schema.sql core/sql.sh
+	@mkdir -p $(GEN)
+	core/sql.sh schema $< $@
 
 $(B)/gen/%.o: $(GEN)/%.c Makefile | $(GENERATED)
 	@mkdir -p $(@D)
