@@ -28,9 +28,9 @@ scratch_make() {
 
 scratch_remove() {
     if [ -n "$daemon" ]; then
-        umount -l "$mountpoint" 2>/dev/null
-        kill -KILL "$daemon" 2>/dev/null
-        wait "$daemon" 2>/dev/null
+        umount -l "$mountpoint" 2>/dev/null || true
+        kill -KILL "$daemon" 2>/dev/null || true
+        wait "$daemon" 2>/dev/null || true
     fi
     rm -rf "$scratch"
 }
