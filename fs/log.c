@@ -16,7 +16,7 @@
 
 static bool in_front = true;
 static bool holding;
-static char held[512];
+static char held[LOG_LINE_MAX];
 
 static void write_line(int priority, const char *text) {
     char line[LOG_LINE_MAX + 16];
@@ -42,6 +42,15 @@ void log_line(int priority, const char *format, ...) {
     write_line(priority, text);
 }
 
+/* A message may come in pieces; "fuse: " stands before the first one. */
+static void hold(const char *text) {
+    size_t used = strlen(held);
+
+    snprintf(held + used, sizeof held - used, "%s", text);
+    for (char *end = held; (end = strchr(end, '\n')) != NULL;)
+        *end = ' ';
+}
+
 /* libfuse's levels have the numbers of syslog's. Its lines end themselves and begin with its name. */
 __attribute__((format(printf, 2, 0))) static void log_fuse(enum fuse_log_level level, const char *format,
                                                            va_list arguments) {
@@ -49,14 +58,14 @@ __attribute__((format(printf, 2, 0))) static void log_fuse(enum fuse_log_level l
     const char *start = text;
 
     vsnprintf(text, sizeof text, format, arguments);
-    text[strcspn(text, "\n")] = '\0';
     if (strncmp(start, "fuse: ", 6) == 0)
         start += 6;
-    if (*start == '\0')
+    if (holding && level <= FUSE_LOG_WARNING) {
+        hold(start);
         return;
-    if (holding && level <= FUSE_LOG_WARNING)
-        snprintf(held, sizeof held, "%s", start);
-    else
+    }
+    text[strcspn(text, "\n")] = '\0';
+    if (*start != '\0')
         write_line((int)level, start);
 }
 
@@ -88,5 +97,7 @@ void log_hold_fuse(void) {
 
 const char *log_release_fuse(void) {
     holding = false;
+    for (size_t length = strlen(held); length > 0 && held[length - 1] == ' '; length--)
+        held[length - 1] = '\0';
     return held;
 }

@@ -24,7 +24,7 @@ const char *log_escape(const char *name, char *text, size_t size);
 
 /*
  * While libfuse's errors are held, its warnings and errors are kept instead of written, so that they can become part
- * of a sentence. Letting go returns the last one, "" when there was none; it is valid until the next hold.
+ * of a sentence. Letting go returns them, "" when there were none; the text is valid until the next hold.
  */
 void log_hold_fuse(void);
 const char *log_release_fuse(void);
