@@ -19,6 +19,16 @@
 
 #define DESCRIPTORS_MAX 65536
 
+void daemon_open_stdio(void) {
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 void daemon_prepare(void) {
     struct rlimit files;
     sigset_t read_by_serve;

@@ -19,6 +19,9 @@
 #include "mount.h"
 #include "refuse.h"
 
+/* Open what is closed of stdin, stdout and stderr: else the next file opened would get the number, and what is printed. */
+void daemon_open_stdio(void);
+
 /* Files are for their owner only, as many descriptors as the system gives, the signals blocked that serve() reads. */
 void daemon_prepare(void);
 

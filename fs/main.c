@@ -155,6 +155,7 @@ int main(int argc, char **argv) {
     struct options options;
     int result;
 
+    daemon_open_stdio();
     log_open(true);
     result = options_parse(&options, argc, argv, &refusal);
     if (result == 0 && options.help)
