@@ -164,8 +164,6 @@ int db_checkpoint(struct db *db) {
         rc = db__errno(sqlite3_wal_checkpoint_v2(db->sqlite, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &moved));
     if (!rc && frames != moved)
         rc = -EBUSY;
-    if (!rc)
-        rc = db_vfs_sync_log(db->vfs);
     end_turn(db, rc, covered);
     pthread_mutex_unlock(&db->mutex);
     if (rc)
@@ -222,7 +220,8 @@ void db__free(struct db *db, bool checkpoint) {
     assert(rc == SQLITE_OK);
     (void)rc;
     db_vfs_free(db->vfs);
-    db__guard_release(db->guard, db->read_only);
+    db__guard_release(db->path, db->guard, db->read_only);
+    free(db->path);
     pthread_cond_destroy(&db->turn_over);
     pthread_mutex_destroy(&db->mutex);
     free(db);

@@ -173,17 +173,14 @@ static int set_log_mode(struct opening *o) {
 
 /*
  * What a killed process left in the log may not be on stable storage; whoever reads it from here on relies on it. So
- * it is flushed first, together with the log's entry in the directory, then moved into the database, as far as a full
- * disk allows.
+ * it is moved into the database, as far as a full disk allows, and flushed in any case, together with the log's entry
+ * in the directory, which the system's VFS does in the first flush of a log that SQLite asked to make.
  */
 static int settle_log(struct opening *o) {
     struct db *db = o->db;
-    int rc = db_vfs_sync_log(db->vfs);
-    if (!rc) {
-        rc = db_checkpoint(db);
-        if (rc == -ENOSPC)
-            rc = 0;
-    }
+    int rc = db_checkpoint(db);
+    if (rc == -ENOSPC)
+        rc = 0;
     if (!rc) {
         rc = db_vfs_grow_log(db->vfs, o->options->log_bytes);
         if (rc == -ENOSPC)
@@ -261,10 +258,11 @@ int db_open(const char *path, const struct db_options *options, struct db **out,
     if (!o.db)
         return refuse_errno(&o, -ENOMEM);
     o.db->guard = -1;
+    o.db->path = strdup(o.path);
     o.db->read_only = options->read_only;
     pthread_mutex_init(&o.db->mutex, NULL);
     pthread_cond_init(&o.db->turn_over, NULL);
-    rc = open_steps(&o);
+    rc = o.db->path ? open_steps(&o) : refuse_errno(&o, -ENOMEM);
     if (rc) {
         db__free(o.db, false);
         return rc;

@@ -27,7 +27,8 @@ struct db_row {
 struct db {
     sqlite3 *sqlite;
     struct db_vfs *vfs;
-    int guard; /* descriptor of the lock file, -1: none */
+    int guard;  /* descriptor of the lock file, -1: none */
+    char *path; /* absolute */
     bool read_only;
     int64_t frame_bytes;
 
@@ -55,10 +56,11 @@ int db__errno(int code);
 /* After an error of a statement: if SQLite gave up the transaction with it, remember so. Returns `error`. */
 int db__note_loss(struct db *db, int error);
 
-/* Take the lock file of the database at `path`, shared or exclusive, until the descriptor is closed. With `shared` an
- * absent lock file is left absent and *out is -1. -EBUSY: taken; *pid is by whom, or 0 if that cannot be told. */
+/* Take the lock file of the database at `path`, shared or exclusive, until it is released. With `shared` an
+ * absent lock file is left absent and *out is -1: SQLite's own locks still tell readers from a writer that comes
+ * later. -EBUSY: taken; *pid is by whom, or 0 if that cannot be told. */
 DB_MUST_USE int db__guard_take(const char *path, bool shared, int *out, int *pid);
-void db__guard_release(int guard, bool shared);
+void db__guard_release(const char *path, int guard, bool shared);
 
 /* Free everything. The log is checkpointed and removed when `checkpoint`, and left as it is otherwise. */
 void db__free(struct db *db, bool checkpoint);

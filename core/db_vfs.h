@@ -12,8 +12,8 @@
  *               gathered and written at once. The last frame of a commit is marked, and is never held back: it goes
  *               out, with all that waits before it, inside the xWrite that brings it, so that SQLite learns of a
  *               failure while the commit can still be undone. Outside a commit nothing that matters is waiting.
- *   read_only   Lock requests above SHARED are granted as SHARED: SQLite asks for EXCLUSIVE in order to keep the index
- *               of the log in memory, and a file opened for reading cannot be given that. The log is opened for
+ *   read_only   Lock requests above SHARED are granted as SHARED: SQLite asks for EXCLUSIVE in order to keep the
+ *               index of the log in memory, and a file opened for reading cannot be given that. The log is opened for
  *               reading; one that is absent reads as empty; nothing is made or deleted.
  *
  * There are no shared-memory methods: SQLite can use the log in exclusive locking mode alone, and never makes a -shm
