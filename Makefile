@@ -114,8 +114,10 @@ demo:
 	@$(MAKE) --no-print-directory -s all
 	@docs/demo.sh
 
-bench: tests
-	tests/bench/run
+bench:
+	@tests/lib/install-packages build run bench
+	@$(MAKE) --no-print-directory -s all $(filter $(B)/tests/bench/%,$(HELPERS))
+	@tests/bench/run
 
 # /etc/fstab needs nothing but spoolfs on the PATH: for the type fuse.spoolfs mount(8) calls mount.fuse3, which drops the
 # options that are not for us (noauto, nofail, user, x-...) and runs `spoolfs DATABASE MOUNTPOINT -o ...`. So there is no

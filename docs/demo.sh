@@ -3,7 +3,7 @@
 # Each command is shown as one would type it, then run. Everything happens in a scratch directory.
 set -eu
 
-build=$(cd "$(dirname "$0")/../build" && pwd)
+build=${BUILD:-$(cd "$(dirname "$0")/../build" && pwd)}
 PATH=$build:$PATH
 scratch=$(mktemp -d)
 cd "$scratch"
