@@ -48,11 +48,11 @@
 #include <sys/types.h>
 
 #define SPOOL_MUST_USE __attribute__((warn_unused_result))
-#define SPOOL_ROOT 1                       /* the root's number */
-#define SPOOL_NAME_MAX 255                 /* bytes of a name; any but '/' and NUL */
-#define SPOOL_INLINE_MAX (128 * 1024)      /* payloads above this many bytes are files beside the database */
-#define SPOOL_HOLD_NS 250000000            /* how long an empty or mktemp-like file is held back */
-#define SPOOL_LINGER_NS 1000000000         /* open for so long after its last flush: recovery does not publish it */
+#define SPOOL_ROOT 1                  /* the root's number */
+#define SPOOL_NAME_MAX 255            /* bytes of a name; any but '/' and NUL */
+#define SPOOL_INLINE_MAX (128 * 1024) /* payloads above this many bytes are files beside the database */
+#define SPOOL_HOLD_NS 250000000       /* how long an empty or mktemp-like file is held back */
+#define SPOOL_LINGER_NS 1000000000    /* open for so long after its last flush: recovery does not publish it */
 
 struct spool;
 

@@ -1,0 +1,520 @@
+/*
+ * draft.c - the content of files that are being written, from the first byte to the last close.
+ *
+ * What is in memory of a draft besides its bytes (struct draft_state) is part of the batch: saved before it changes, brought back
+ * by a rollback. The bytes are not: an operation that is tried again writes the same ones again.
+ */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONTENT_MEMORY_BYTES (32 * 1024 * 1024) /* of all drafts; beyond it they go to files early */
+
+static struct draft *first_of(struct spool *spool, int64_t file) {
+    return (struct draft *)table_find(&spool->drafts, file);
+}
+
+static struct draft *next_of(struct draft *draft) {
+    return (struct draft *)table_next(&draft->entry);
+}
+
+int spool__draft_error(const struct draft *draft) {
+    return draft->state.error ? draft->state.error : atomic_load(&draft->failure);
+}
+
+struct draft *spool__visible_draft(struct spool *spool, int64_t file) {
+    struct draft *draft = first_of(spool, file);
+    while (draft && (draft->state.kind == WRITES_REPLACE || draft->state.error == -ESTALE))
+        draft = next_of(draft);
+    return draft;
+}
+
+bool spool__is_edited(struct spool *spool, int64_t file) {
+    struct draft *draft = spool__visible_draft(spool, file);
+    return draft && draft->state.kind == WRITES_EDIT;
+}
+
+/* --- memory --- */
+
+static void free_draft(void *what) {
+    struct draft *draft = what;
+    draft->spool->content_memory_bytes -= (int64_t)draft->content.capacity;
+    table_remove(&draft->spool->drafts, &draft->entry);
+    content_end(&draft->content);
+    free(draft);
+}
+
+struct saved {
+    struct draft *draft;
+    struct draft_state state;
+};
+
+static void restore(void *what) {
+    struct saved *saved = what;
+    saved->draft->state = saved->state;
+    free(saved);
+}
+
+int spool__save_draft(struct draft *draft) {
+    struct saved *saved = malloc(sizeof *saved);
+    if (!saved)
+        return -ENOMEM;
+    *saved = (struct saved){draft, draft->state};
+    int rc = spool__later(draft->spool, free, restore, saved);
+    if (rc)
+        free(saved);
+    return rc;
+}
+
+/* Begin with the bytes of a payload that stands in the database. */
+static int load_bytes(struct spool *spool, const struct content_summary *from, struct content *content) {
+    struct db_row *row = NULL;
+    size_t length;
+    int rc = db_first(spool->db, &row, Q_payload_get, db_int(from->payload));
+    if (rc == 1) {
+        const void *bytes = db_column_bytes(row, 0, &length);
+        rc = content_begin_bytes(content, &spool->payloads, bytes, length);
+    } else if (rc == 0) {
+        rc = -EIO;
+    }
+    db_done(row);
+    return rc;
+}
+
+/* A new file's content goes on in its own file; every other draft works on a copy. */
+static int load_content(struct spool *spool, struct draft *draft, const struct content_summary *from) {
+    if (!from || from->size == 0) {
+        content_begin(&draft->content, &spool->payloads);
+        return 0;
+    }
+    if (!from->in_file) {
+        int rc = load_bytes(spool, from, &draft->content);
+        if (draft->state.kind == WRITES_NEW)
+            draft->content.payload = from->payload;
+        return rc;
+    }
+    if (draft->state.kind == WRITES_NEW) {
+        content_begin_file(&draft->content, &spool->payloads, from->payload, from->size);
+        draft->content.hash = from->hash;
+        return 0;
+    }
+    int64_t copy = spool__number(spool);
+    if (copy < 0)
+        return (int)copy;
+    content_begin_copy(&draft->content, &spool->payloads, copy, from->payload, from->size);
+    return 0;
+}
+
+int spool__begin_draft(struct spool *spool, enum draft_kind kind, int64_t file, int64_t number,
+                       const struct message *from, struct spool_caller caller, struct draft **out) {
+    struct draft *draft = calloc(1, sizeof *draft);
+    if (!draft)
+        return -ENOMEM;
+    draft->spool = spool;
+    draft->entry.key = file;
+    draft->number = number;
+    draft->caller = caller;
+    draft->state.kind = kind;
+    int rc = load_content(spool, draft, from ? &from->content : NULL);
+    if (!rc)
+        rc = table_add(&spool->drafts, &draft->entry);
+    if (rc) {
+        content_end(&draft->content);
+        free(draft);
+        return rc;
+    }
+    spool->content_memory_bytes += (int64_t)draft->content.capacity;
+    rc = spool__later(spool, NULL, free_draft, draft);
+    if (rc)
+        free_draft(draft);
+    else
+        *out = draft;
+    return rc;
+}
+
+/* --- growing --- */
+
+int spool__admit_draft(struct draft *draft, int64_t size) {
+    struct spool *spool = draft->spool;
+    struct content *content = &draft->content;
+    if (content_outgrows(content, size, CONTENT_MEMORY_BYTES - spool->content_memory_bytes)) {
+        int64_t payload = spool__number(spool);
+        if (payload < 0)
+            return (int)payload;
+        spool->content_memory_bytes -= (int64_t)content->capacity;
+        content_enter_file(content, payload);
+    }
+    if (content->in_file) {
+        if (size > content->size)
+            content->size = size;
+        return 0;
+    }
+    spool->content_memory_bytes -= (int64_t)content->capacity;
+    int rc = content_reserve(content, size);
+    spool->content_memory_bytes += (int64_t)content->capacity;
+    return rc;
+}
+
+/* --- storing --- */
+
+/* Put bytes that are in memory into the database, and say what the row has to say. */
+static int record_content(struct draft *draft, struct content_summary *summary) {
+    struct spool *spool = draft->spool;
+    struct content *content = &draft->content;
+    if (!content->in_file && content->size > 0) {
+        if (!content->payload)
+            content->payload = spool__number(spool);
+        if (content->payload < 0)
+            return (int)content->payload;
+        int rc =
+            spool__run(spool, Q_payload_put, db_int(content->payload), db_bytes(content->bytes, (size_t)content->size));
+        if (rc)
+            return rc;
+    }
+    content_summary(content, summary);
+    return 0;
+}
+
+/* The payload that the row had is no longer its. */
+static int replace_content(struct spool *spool, struct message *message, const struct content_summary *content) {
+    int rc = 0;
+    if (message->content.payload != content->payload)
+        rc = spool__doom(spool, &message->content);
+    message->content = *content;
+    message->mtime_ns = message->ctime_ns = spool->now.wall_ns;
+    return rc;
+}
+
+/* Until it is stored for the first time, a draft of an existing message has no row. */
+static int insert_draft_row(struct draft *draft, const struct content_summary *content, int64_t flushed) {
+    struct spool *spool = draft->spool;
+    struct message target, row;
+    int rc = spool__message(spool, draft->entry.key, &target);
+    if (rc)
+        return rc == -ENOENT ? -ESTALE : rc;
+    row = (struct message){
+        .number = draft->number,
+        .state = SPOOL_DRAFT,
+        .queue = target.queue,
+        .place = draft->number,
+        .attempts = target.attempts,
+        .holder = -1,
+        .uid = draft->caller.uid,
+        .gid = draft->caller.gid,
+        .mode = target.mode,
+        .mtime_ns = spool->now.wall_ns,
+        .ctime_ns = spool->now.wall_ns,
+        .content = *content,
+        .flushed = flushed,
+        .target = target.number,
+        .draft_kind = draft->state.kind,
+    };
+    memcpy(row.reason, draft->name, sizeof row.reason - 1);
+    return spool__insert_message(spool, &row);
+}
+
+static int update_row(struct draft *draft, const struct content_summary *content, int64_t flushed) {
+    struct spool *spool = draft->spool;
+    struct message old, row;
+    int rc = spool__message(spool, draft->number, &old);
+    if (rc)
+        return rc == -ENOENT ? -ESTALE : rc;
+    row = old;
+    row.flushed = flushed;
+    row.unsure = false;
+    rc = replace_content(spool, &row, content);
+    return rc ? rc : spool__update_message(spool, &old, &row);
+}
+
+/* May a crash lose it for all that was promised? Under a staged name the publishing rename is the promise. */
+static int promise_store(struct draft *draft) {
+    struct message message;
+    bool staged = false;
+    int rc = 0;
+    if (draft->state.kind == WRITES_NEW) {
+        rc = spool__message(draft->spool, draft->number, &message);
+        if (!rc)
+            rc = spool__is_staged(draft->spool, message.directory, message.name, &staged);
+    }
+    if (!rc && !staged)
+        spool__promise(draft->spool);
+    return rc == -ENOENT ? 0 : rc;
+}
+
+static int store_now(struct draft *draft) {
+    struct spool *spool = draft->spool;
+    struct content_summary content;
+    int rc = spool__change(spool);
+    if (!rc)
+        rc = spool__save_draft(draft);
+    if (!rc)
+        rc = record_content(draft, &content);
+    int64_t flushed = rc ? 0 : spool__number(spool);
+    if (flushed < 0)
+        rc = (int)flushed;
+    if (!rc && draft->state.kind != WRITES_NEW && !draft->state.stored)
+        rc = insert_draft_row(draft, &content, flushed);
+    else if (!rc)
+        rc = update_row(draft, &content, flushed);
+    if (rc)
+        return rc;
+    draft->state.stored = true;
+    draft->state.dirty = draft->state.unsure = false;
+    draft->state.ticket = spool__ticket(spool);
+    draft->state.stored_boot_ns = spool->now.boot_ns;
+    if (spool->next_linger_boot_ns > spool->now.boot_ns + SPOOL_LINGER_NS)
+        spool->next_linger_boot_ns = spool->now.boot_ns + SPOOL_LINGER_NS;
+    return promise_store(draft);
+}
+
+int spool__store_draft(struct draft *draft, bool last_here) {
+    int rc = spool__draft_error(draft);
+    if (rc)
+        return rc;
+    bool is_new = draft->state.kind == WRITES_NEW;
+    if (draft->state.dirty || (is_new && !draft->state.stored && last_here))
+        return store_now(draft);
+    if (draft->state.stored && db_synced(draft->spool->db) < draft->state.ticket)
+        return promise_store(draft);
+    return 0;
+}
+
+int spool__copy_content(struct spool *spool, const struct content_summary *from, struct content_summary *to) {
+    struct content bytes = {0};
+    struct content_summary copy = *from;
+    if (!from->payload) {
+        *to = copy;
+        return 0;
+    }
+    copy.payload = spool__number(spool);
+    if (copy.payload < 0)
+        return (int)copy.payload;
+    int rc;
+    if (from->in_file) {
+        rc = payload_copy(&spool->payloads, from->payload, copy.payload, from->size);
+        if (!rc)
+            rc = payload_sync(&spool->payloads, copy.payload);
+    } else {
+        rc = load_bytes(spool, from, &bytes);
+        if (!rc)
+            rc = spool__run(spool, Q_payload_put, db_int(copy.payload), db_bytes(bytes.bytes, (size_t)bytes.size));
+        content_end(&bytes);
+    }
+    if (!rc)
+        *to = copy;
+    return rc;
+}
+
+/* --- lingering --- */
+
+struct linger {
+    struct spool *spool;
+    int64_t next_boot_ns;
+    int rc;
+};
+
+int spool__mark_unsure(struct draft *draft) {
+    struct spool *spool = draft->spool;
+    struct message old, row;
+    int rc = spool__change(spool);
+    if (!rc)
+        rc = spool__save_draft(draft);
+    if (!rc)
+        rc = spool__message(spool, draft->number, &old);
+    if (rc)
+        return rc == -ENOENT ? 0 : rc;
+    draft->state.unsure = true;
+    row = old;
+    row.unsure = true;
+    spool__promise(spool);
+    return spool__update_message(spool, &old, &row);
+}
+
+static void mark_if_lingering(struct table_entry *entry, void *context) {
+    struct draft *draft = (struct draft *)entry;
+    struct linger *linger = context;
+    if (!draft->state.stored || draft->state.unsure || linger->rc)
+        return;
+    int64_t end = draft->state.stored_boot_ns + SPOOL_LINGER_NS;
+    if (end <= linger->spool->now.boot_ns)
+        linger->rc = spool__mark_unsure(draft);
+    else if (end < linger->next_boot_ns)
+        linger->next_boot_ns = end;
+}
+
+int spool__mark_lingering(struct spool *spool, int64_t *next_boot_ns) {
+    struct linger linger = {spool, INT64_MAX, 0};
+    table_each(&spool->drafts, mark_if_lingering, &linger);
+    if (!linger.rc)
+        *next_boot_ns = linger.next_boot_ns;
+    return linger.rc;
+}
+
+/* --- losing its message --- */
+
+static int lose(struct draft *draft) {
+    int rc = spool__save_draft(draft);
+    if (!rc && draft->state.kind != WRITES_NEW && draft->state.stored) {
+        struct message row;
+        rc = spool__message(draft->spool, draft->number, &row);
+        rc = rc == 0 ? spool__delete_message(draft->spool, &row) : rc == -ENOENT ? 0 : rc;
+    }
+    draft->state.error = -ESTALE;
+    draft->state.stored = false;
+    return rc;
+}
+
+int spool__drop_drafts(struct spool *spool, int64_t file) {
+    int rc = 0;
+    for (struct draft *draft = first_of(spool, file); draft && !rc; draft = next_of(draft)) {
+        if (draft->state.kind != WRITES_NEW) {
+            rc = lose(draft);
+            continue;
+        }
+        rc = spool__save_draft(draft);
+        draft->state.gone = true; /* writing goes on as on any removed file; nothing comes of it */
+    }
+    return rc;
+}
+
+int spool__end_checkpoints(struct spool *spool, int64_t file) {
+    int rc = 0;
+    for (struct draft *draft = first_of(spool, file); draft && !rc; draft = next_of(draft)) {
+        if (draft->state.kind == WRITES_CHECKPOINT && draft->state.error != -ESTALE)
+            rc = lose(draft);
+    }
+    return rc;
+}
+
+/* --- the last close --- */
+
+int spool__apply_draft(struct spool *spool, const struct message *target, const struct content_summary *content,
+                       int64_t draft_row) {
+    struct message changed = *target, row;
+    int rc = replace_content(spool, &changed, content);
+    if (!rc)
+        rc = spool__update_message(spool, target, &changed);
+    if (!rc && draft_row)
+        rc = spool__message(spool, draft_row, &row);
+    if (!rc && draft_row) {
+        row.content = (struct content_summary){0}; /* it is the target's now */
+        rc = spool__delete_message(spool, &row);
+    }
+    return rc;
+}
+
+/* A new file becomes what its name makes it, or is kept aside when it is not whole. */
+static int finish_new(struct draft *draft, const struct content_summary *content) {
+    struct spool *spool = draft->spool;
+    struct message old, message;
+    bool staged;
+    int rc = spool__message(spool, draft->number, &old);
+    if (!rc)
+        rc = spool__is_staged(spool, old.directory, old.name, &staged);
+    if (rc)
+        return rc == -ENOENT ? 0 : rc;
+    message = old;
+    if (content)
+        rc = replace_content(spool, &message, content);
+    const char *prefix = draft->state.killed ? ".killed." : spool__draft_error(draft) ? ".failed." : NULL;
+    if (!rc && prefix && !staged) {
+        spool__prefix_name(prefix, old.name, message.name);
+        rc = spool__fit_name(spool, old.directory, message.name, old.number, message.name);
+    }
+    bool hold = message.content.size == 0 || (draft->state.exclusive && (message.mode & 0777) == 0600);
+    return rc ? rc : spool__publish(spool, &old, &message, 0, hold);
+}
+
+/* A replacement whose message has been claimed in the meantime is a message of its own. */
+static int publish_apart(struct draft *draft, const struct content_summary *content) {
+    struct spool *spool = draft->spool;
+    struct message old = {0}, message;
+    int rc = draft->state.stored ? spool__message(spool, draft->number, &old) : 0;
+    if (rc)
+        return rc;
+    message = old;
+    message.number = message.place = draft->number;
+    message.queue = message.directory = draft->queue;
+    message.holder = -1;
+    message.target = 0;
+    message.draft_kind = WRITES_NEW;
+    message.attempts = 0;
+    message.reason[0] = '\0';
+    message.uid = draft->caller.uid;
+    message.gid = draft->caller.gid;
+    message.mode = draft->state.mode;
+    message.mtime_ns = spool->now.wall_ns;
+    message.content = *content;
+    message.state = SPOOL_OPEN;
+    rc = spool__fit_name(spool, draft->queue, draft->name, 0, message.name);
+    if (!rc)
+        rc =
+            draft->state.stored ? spool__update_message(spool, &old, &message) : spool__insert_message(spool, &message);
+    old = message;
+    return rc ? rc : spool__publish(spool, &old, &message, 0, false);
+}
+
+static int finish_copy(struct draft *draft, const struct content_summary *content) {
+    struct spool *spool = draft->spool;
+    struct message target;
+    int rc = spool__message(spool, draft->entry.key, &target);
+    bool found = rc == 0;
+    if (rc && rc != -ENOENT)
+        return rc;
+    bool waits = found && spool__is_waiting(target.state);
+    bool fits = draft->state.kind == WRITES_CHECKPOINT ? found && target.state == SPOOL_CLAIMED_STATE : waits;
+    if (fits)
+        return spool__apply_draft(spool, &target, content, draft->state.stored ? draft->number : 0);
+    return draft->state.kind == WRITES_REPLACE ? publish_apart(draft, content) : -ESTALE;
+}
+
+/* The file, if the content is in one that no row refers to. */
+static int doom_leftover(struct draft *draft) {
+    struct content *content = &draft->content;
+    struct db_row *row = NULL;
+    if (!content->in_file)
+        return 0;
+    int rc = db_first(draft->spool->db, &row, Q_message_has_file, db_int(content->payload));
+    db_done(row);
+    if (rc)
+        return rc < 0 ? rc : 0;
+    return spool__doom(draft->spool, &(struct content_summary){.payload = content->payload, .in_file = true});
+}
+
+/* What was begun and is whole takes effect; else it goes. */
+static int take_effect(struct draft *draft) {
+    struct content_summary content;
+    bool is_new = draft->state.kind == WRITES_NEW;
+    bool broken = spool__draft_error(draft) != 0;
+    int rc = 0;
+    if (draft->state.gone)
+        return 0;
+    if (!is_new && (broken || draft->state.killed || !draft->state.begun))
+        return lose(draft);
+    if (is_new && (broken || !draft->state.dirty))
+        return finish_new(draft, NULL);
+    if (draft->state.dirty && draft->content.in_file) {
+        draft->state.error = -EIO; /* never settled: what is stored is not what was written */
+        return is_new ? finish_new(draft, NULL) : lose(draft);
+    }
+    if (draft->state.dirty)
+        rc = record_content(draft, &content);
+    else
+        content_summary(&draft->content, &content);
+    if (!rc)
+        rc = is_new ? finish_new(draft, &content) : finish_copy(draft, &content);
+    return rc == -ESTALE && !is_new ? lose(draft) : rc;
+}
+
+int spool__finish_draft(struct draft *draft) {
+    int rc = spool__change(draft->spool);
+    if (!rc)
+        rc = spool__save_draft(draft);
+    if (!rc)
+        rc = take_effect(draft);
+    int leftover = doom_leftover(draft);
+    int later = spool__later(draft->spool, free_draft, NULL, draft);
+    return rc ? rc : leftover ? leftover : later;
+}
