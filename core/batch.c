@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/statvfs.h>
 
 #define NUMBER_BLOCK 65536
@@ -85,6 +86,37 @@ int spool__later(struct spool *spool, void (*commit)(void *), void (*rollback)(v
     return 0;
 }
 
+void spool__vanish(struct spool *spool, const struct message *message) {
+    struct vanished *vanished = malloc(sizeof *vanished);
+    if (!vanished) { /* a cache that is not told would lie */
+        if (!spool->poison)
+            spool->poison = -ENOMEM;
+        return;
+    }
+    vanished->directory = message->directory;
+    memcpy(vanished->name, message->name, sizeof vanished->name);
+    vanished->next = spool->vanished;
+    spool->vanished = vanished;
+}
+
+bool spool_next_vanished(struct spool *spool, int64_t *directory, char name[SPOOL_NAME_MAX + 1]) {
+    struct vanished *vanished = spool->vanished;
+    if (!vanished)
+        return false;
+    *directory = vanished->directory;
+    memcpy(name, vanished->name, sizeof vanished->name);
+    spool->vanished = vanished->next;
+    free(vanished);
+    return true;
+}
+
+void spool__forget_vanished(struct spool *spool) {
+    int64_t directory;
+    char name[SPOOL_NAME_MAX + 1];
+    while (spool_next_vanished(spool, &directory, name))
+        continue;
+}
+
 static void undo_all(struct spool *spool) {
     payload_undoom(&spool->payloads, spool__ticket(spool));
     while (spool->undos > 0) {
@@ -95,6 +127,7 @@ static void undo_all(struct spool *spool) {
     if (spool->reserve_ticket == spool__ticket(spool))
         spool->reserve_ticket = 0;
     spool__forget_directories(spool);
+    spool__forget_vanished(spool);
     spool->next_end_boot_ns = spool->next_due_ns = spool->next_linger_boot_ns = INT64_MIN;
     spool->changed = false;
     spool->promised = false;

@@ -420,6 +420,7 @@ static int finish_new(struct draft *draft, const struct content_summary *content
         rc = replace_content(spool, &message, content);
     const char *prefix = draft->state.killed ? ".killed." : spool__draft_error(draft) ? ".failed." : NULL;
     if (!rc && prefix && !staged) {
+        spool__vanish(spool, &old);
         spool__prefix_name(prefix, old.name, message.name);
         rc = spool__fit_name(spool, old.directory, message.name, old.number, message.name);
     }

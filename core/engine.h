@@ -254,6 +254,13 @@ int spool__pass_time(struct spool *spool);
 
 /* --- the spool and its batch (spool.c, batch.c) ---------------------------------------------------------------------- */
 
+/* A name that denotes something else now, or nothing: see spool_next_vanished(). */
+struct vanished {
+    struct vanished *next;
+    int64_t directory;
+    char name[SPOOL_NAME_MAX + 1];
+};
+
 struct undo {
     void (*commit)(void *what);   /* NULL: nothing to do */
     void (*rollback)(void *what); /* called in reverse order */
@@ -284,6 +291,8 @@ struct spool {
     struct table drafts;
     int64_t content_memory_bytes; /* of all drafts */
 
+    struct vanished *vanished; /* a list, the newest first */
+
     int64_t reserve_bytes;
     int64_t space_checked_boot_ns; /* 0: never */
     int64_t space_free_bytes;
@@ -305,6 +314,9 @@ int64_t spool__number(struct spool *spool); /* never given before; or a negative
 int spool__later(struct spool *spool, void (*commit)(void *), void (*rollback)(void *), void *what);
 void spool__promise(struct spool *spool);
 uint64_t spool__ticket(const struct spool *spool); /* what the open batch's commit will give */
+/* The path of `message` is going to denote something else, or nothing, and nobody asked for it by that name. */
+void spool__vanish(struct spool *spool, const struct message *message);
+void spool__forget_vanished(struct spool *spool);
 /* Nobody refers to this payload any more. */
 int spool__doom(struct spool *spool, const struct content_summary *content);
 /* Free space on the disk, looked up at most ten times a second. */

@@ -160,6 +160,7 @@ static int move_aside(struct spool *spool, const struct message *old) {
     struct message aside = *old;
     int rc = spool__fit_name(spool, old->directory, old->name, 0, aside.name);
     aside.ctime_ns = spool->now.wall_ns;
+    spool__vanish(spool, old);
     return rc ? rc : spool__update_message(spool, old, &aside);
 }
 
@@ -319,6 +320,8 @@ int spool_undo_overwrite(struct spool *spool, int64_t number, int64_t placeholde
         rc = spool__delete_message(spool, &empty);
     if (rc)
         return rc;
+    spool__vanish(spool, &empty);
+    spool__vanish(spool, &old);
     back = old;
     memcpy(back.name, empty.name, sizeof back.name);
     return spool__update_message(spool, &old, &back);
