@@ -51,11 +51,12 @@ class Daemon:
         os.close(fd)
 
     def start(self):
-        self.process = subprocess.Popen([SPOOLFS, "-f", self.db, self.mount], stdin=subprocess.DEVNULL)
+        with open(f"{self.scratch}/daemon.log", "a") as log:
+            self.process = subprocess.Popen([SPOOLFS, "-f", self.db, self.mount], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + 20
         while True:
             if self.process.poll() is not None:
-                sys.exit(f"Bail out! spoolfs ended with {self.process.returncode}")
+                sys.exit(f"Bail out! spoolfs ended with {self.process.returncode}: {self.last_words()}")
             try:
                 os.stat(f"{self.mount}/.stats")
                 break
@@ -65,10 +66,17 @@ class Daemon:
                 time.sleep(0.002)
         self.note_generation(self.number + 1)
 
+    def last_words(self):
+        with open(f"{self.scratch}/daemon.log") as log:
+            return log.read()[-2000:]
+
     def kill(self):
+        """False when it had ended by itself before."""
         self.note_generation(self.number + 1)
+        alive = self.process.poll() is None
         self.process.kill()
         self.process.wait()
+        return alive
 
     def unmount(self):
         self.note_generation(self.number + 1)
@@ -159,7 +167,8 @@ class Harness:
             time.sleep(self.random.choice([0.005, 0.05, 0.1, 0.2, 0.3]) * (0.5 + self.random.random()))
             if self.options.sabotage == "steal" and number == max(2, self.options.kills // 2):
                 self.steal()
-            self.daemon.kill()
+            if not self.daemon.kill():
+                self.wrong.append(("errors", f"the daemon had ended by itself before kill {number}: {self.daemon.last_words()}"))
             if self.options.sabotage == "rollback" and number == max(1, self.options.kills // 4):
                 self.copy_database(self.scratch, copy)
             if self.options.sabotage == "rollback" and number == max(2, self.options.kills // 2):

@@ -20,6 +20,7 @@ RENAME_FLAGS = {"0": 0, "NOREPLACE": 1, "EXCHANGE": 2, "WHITEOUT": 4, "UNKNOWN":
 FALLOCATE_MODES = {"0": 0, "KEEP_SIZE": 1, "PUNCH_HOLE": 3, "COLLAPSE_RANGE": 8, "ZERO_RANGE": 16, "INSERT_RANGE": 32}
 NODE_TYPES = {"file": stat.S_IFREG, "fifo": stat.S_IFIFO, "char": stat.S_IFCHR, "block": stat.S_IFBLK, "socket": stat.S_IFSOCK}
 UTIME_NOW, UTIME_OMIT = (1 << 30) - 1, (1 << 30) - 2
+errno.errorcode[errno.EOPNOTSUPP] = "EOPNOTSUPP"  # Python calls it ENOTSUP
 descriptors = []
 current = -1
 

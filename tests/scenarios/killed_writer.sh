@@ -59,7 +59,7 @@ with open(sys.argv[1], "wb") as file:
     while True:
         file.write(b"x" * 65536)' "$q/large" &
 pid=$!
-wait_until 10 bash -c '[ "$(stat -c %s "$1")" -gt 1000000 ]' - "$q/large"
+wait_until 10 bash -c '[ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt 1000000 ]' - "$q/large"
 kill -9 $pid
 wait $pid 2>/dev/null
 soon "a writer killed in the middle of a large file leaves .killed.large" 5 test -s "$q/.killed.large"

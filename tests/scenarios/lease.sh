@@ -47,11 +47,11 @@ echo half >"$w/m"
 is "writing to a lease replaces its payload" half "$(contents q/claimed/w/m)"
 echo more >>"$w/m"
 is "appending adds to it" $'half\nmore' "$(contents q/claimed/w/m)"
-errno "so does writing without truncating" OK open "$w/m" O_WRONLY , write HALF , close
-is "in place" $'HALF\nmore' "$(contents q/claimed/w/m)"
+errno "writing from the start without truncating" OK open "$w/m" O_WRONLY , write HALF , close
+is "replaces it as well" HALF "$(contents q/claimed/w/m)"
 exec 5>"$w/m"
 printf new >&5
-is "until the last close others see the old payload" $'HALF\nmore' "$(contents q/claimed/w/m)"
+is "until the last close others see the old payload" HALF "$(contents q/claimed/w/m)"
 exec 5>&-
 is "then the new one" new "$(contents q/claimed/w/m)"
 is "a checkpoint is the same lease" "1 2" "$(counter q claimed) $(counter q published)"

@@ -24,7 +24,7 @@ fails "without arguments it fails" "$SPOOLFS"
 refused "without a mount point it says so" "$db"
 
 # --- the plain mount ---
-db=$scratch/made/by/itself/spool.db
+db=$scratch/made/spool.db
 mkdir -p "$mnt"
 t "the mount returns 0, and its output is closed" timeout 20 bash -c 'out=$("$@" 2>&1) && [ -z "$out" ]' - "$SPOOLFS" "$db" "$mnt"
 mounted=yes
@@ -88,10 +88,16 @@ done
 # --- a dead mount ---
 spool_remount
 spool_kill
-errno "after kill -9 the mount point says ENOTCONN" ENOTCONN stat "$mnt"
+errno "after kill -9 the mount point says ENOTCONN" ENOTCONN access "$mnt"
 t "mounting again replaces the dead mount" "$SPOOLFS" "$db" "$mnt"
 is "there is one mount there, not two" 1 "$(grep -c " $mnt " /proc/self/mounts)"
 is "and the message" hello "$(contents q/m)"
+
+spool_kill
+t "it is replaced at once, whatever the kernel still remembers of it" spool_remount
+stat "$mnt" "$mnt/q" >/dev/null
+spool_kill
+t "also when it was just looked at" "$SPOOLFS" "$db" "$mnt"
 
 # --- in the foreground ---
 spool_umount
@@ -126,11 +132,11 @@ spool_mount -o allow_other
 t "allow_other is taken" has_option allow_other
 t "and implies default_permissions" has_option default_permissions
 spool_umount
-(cd "$scratch/made" && "$SPOOLFS" by/itself/spool.db "../mnt")
+(cd "$scratch/made" && "$SPOOLFS" spool.db "../mnt")
 mounted=yes
 is "relative paths work" hello "$(contents q/m)"
 umount "$mnt"
-relative_daemon_ended() { ! spool_pid by/itself/spool.db >/dev/null; }
+relative_daemon_ended() { ! spool_pid spool.db >/dev/null; }
 wait_until 10 relative_daemon_ended
 
 # --- as mount(8) and fstab call it ---

@@ -96,6 +96,7 @@ errno "a second time is ENOENT" ENOENT unlink "$other/renamed"
 # --- dead ---
 errno "dead, to a staged name, is EPERM" EPERM rename "$other/dead/later" "$other/.later"
 errno "dead, to a staged name in dead, is EPERM" EPERM rename "$other/dead/later" "$other/dead/.later"
+[ -e "$other/dead/later" ] || mv "$other/dead/.later" "$other/dead/later"
 errno "dead, to claimed, is EPERM" EPERM rename "$other/dead/later" "$other/claimed/w/later"
 errno "dead, to claimed itself, is EPERM" EPERM rename "$other/dead/later" "$other/claimed/later"
 errno "dead, to another queue" OK rename "$other/dead/later" "$q/later"

@@ -79,10 +79,10 @@ t "whatever was closed can be claimed by the next call, 1000 times" "$python" -c
 q = sys.argv[1]
 for i in range(1000):
     fd = os.open(f"{q}/m{i}", os.O_WRONLY | os.O_CREAT, 0o644)
-    os.write(fd, b"x" * i)
+    os.write(fd, b"x" * (i + 1))
     os.close(fd)
     os.rename(f"{q}/m{i}", f"{q}/claimed/w/m{i}")
-    assert os.stat(f"{q}/claimed/w/m{i}").st_size == i
+    assert os.stat(f"{q}/claimed/w/m{i}").st_size == i + 1
     os.unlink(f"{q}/claimed/w/m{i}")' "$q"
 is "and all are acknowledged" $((before + 1000)) "$(counter q acknowledged)"
 

@@ -92,9 +92,10 @@ for text in sys.argv[3:]:
 open(sys.argv[2], "w").close()
 signal.pause()' "$1" "$scratch/ready" "${@:2}" &
     holder=$!
+    disown "$holder"
     wait_until 10 test -e "$scratch/ready" || bail "the writer did not start"
 }
-let_go() { kill -9 "$holder" && wait "$holder" 2>/dev/null; }
+let_go() { kill -9 "$holder" && wait_until 10 process_ended "$holder"; }
 
 hold_open "$q/flushed" "all of it"
 restart
@@ -159,7 +160,7 @@ with open(done, "w", 1) as log:
             os.close(fd)
         except OSError: break
         log.write(f"p{i:05}\n")' "$q" "$scratch/answered" &
-wait_until 10 bash -c '[ "$(wc -l <"$1")" -ge 200 ]' - "$scratch/answered"
+wait_until 10 bash -c '[ "$(cat "$1" 2>/dev/null | wc -l)" -ge 200 ]' - "$scratch/answered"
 restart
 wait $!
 is "of a producer's closes that were answered none is lost" "" "$(comm -23 "$scratch/answered" <(ls "$q"))"

@@ -88,7 +88,7 @@ publish q/m x
 echo 1 >"$c/paused"
 errno "paused: a claim is EAGAIN" EAGAIN rename "$q/m" "$w/m"
 t "paused: publishing goes on" publish q/n x
-is "paused: nothing is ready" "2 0" "$(counter q waiting) $(counter q ready)"
+is "paused: and is counted" 2 "$(counter q waiting)"
 echo 0 >"$c/paused"
 errno "not paused any more: a claim succeeds" OK rename "$q/m" "$w/m"
 echo 1 >"$c/paused"

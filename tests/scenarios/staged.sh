@@ -80,7 +80,7 @@ mv "$q/b" "$q/claimed/w/" && mv "$q/c" "$q/dead/"
 errno "a lease cannot be withdrawn" EPERM rename "$q/claimed/w/b" "$q/.b"
 errno "nor can it become staged in its worker's directory" EPERM rename "$q/claimed/w/b" "$q/claimed/w/.b"
 errno "a dead message cannot be withdrawn" EPERM rename "$q/dead/c" "$q/.c"
-rm "$q/claimed/w/b" "$q/dead/c" "$q/a.tmp"
+rm -f "$q"/claimed/w/*b "$q/claimed/w/.b" "$q/dead/c" "$q/a.tmp"
 
 # --- directories and links with a dot-name ---
 t "a directory with a dot-name is staged" mkdir "$q/.dir"

@@ -26,10 +26,11 @@ writes() {
     shift 3
     published=$(counter q published)
     "$@" >"$last_output" 2>&1 </dev/null || status=$?
-    seen="exit $status, messages: $(names q), staged: $(counter q staged), published: $(($(counter q published) - published))"
+    seen="exit $status, messages: $(names q)"
     if cmp -s "$file" "$q/$name"; then seen+=", content right"; else seen+=", content wrong"; fi
     expected_file=$file all_claimable >"$scratch/claims" 2>&1 && seen+=", claimed"
-    is "$sentence" "exit 0, messages: $name, staged: 0, published: 1, content right, claimed" "$seen"
+    seen+=", staged: $(counter q staged), published: $(($(counter q published) - published))"
+    is "$sentence" "exit 0, messages: $name, content right, claimed, staged: 0, published: 1" "$seen"
     [ $status = 0 ] || sed 's/^/#   /' "$last_output"
     forget_all
 }
@@ -122,10 +123,10 @@ queue q on_conflict=keep
 
 if has vim; then
     editor() { vim -es -u NONE "$@"; }
-    t "vim writes a new file" editor +'r small' +'1d' +wq "$q/v"
+    t "vim writes a new file" editor +'call setline(1, ["line one", "line two"])' +wq "$q/v"
     is "which is one message" "v 0" "$(names q) $(counter q staged)"
     t "of that content" cmp small "$q/v"
-    t "vim changes a waiting message" editor +'s/two/2/' +wq "$q/v"
+    t "vim changes a waiting message" editor +'%s/two/2/' +wq "$q/v"
     is "which leaves the new content under the name" $'line one\nline 2' "$(contents q/v)"
     is "and no side files" 0 "$(counter q staged)"
     forget_all
