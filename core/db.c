@@ -189,6 +189,10 @@ void db_break(struct db *db) {
     db_vfs_break(db->vfs);
 }
 
+const char *db_path(const struct db *db) {
+    return db->path;
+}
+
 int64_t db_log_bytes(const struct db *db) {
     return db->log_bytes;
 }

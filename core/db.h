@@ -69,6 +69,9 @@ struct db_options {
 DB_MUST_USE int db_open(const char *path, const struct db_options *options, struct db **out, char *why,
                         size_t why_size);
 
+/* Absolute and free of symbolic links: its log and its payloads are beside this one. */
+const char *db_path(const struct db *db);
+
 /* Checkpoint the whole log, remove it, close. With the latch set, or when the disk is full, the log stays for the
  * next open. The caller must have committed or rolled back. NULL is fine. */
 void db_close(struct db *db);

@@ -97,6 +97,8 @@ void spool__forget_directories(struct spool *spool);
 int spool__settings(struct spool *spool, int64_t queue, const struct settings **out);
 void spool__forget_settings(struct spool *spool);
 void spool__free_settings(struct settings *settings);
+/* Is this what a row of `setting` can hold? 0; -ENOENT: there is no setting of that name; -EINVAL: not that value. */
+int spool__check_setting(const void *name, size_t name_length, const void *value, size_t value_length);
 
 /* --- names (name.c) ----------------------------------------------------------------------------------------------- */
 

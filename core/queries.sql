@@ -159,3 +159,143 @@ SELECT payload FROM doomed LIMIT 1
 
 -- name: queue_next
 SELECT number FROM directory WHERE parent = 1 AND number > ?1 ORDER BY number LIMIT 1
+
+-- For spool_check(), which reads everything once: each statement yields a row for each violation of one rule, with what the
+-- sentence about it says, in its order. States and kinds are the numbers of enum spool_state and enum spool_kind.
+
+-- scan: one row.
+-- name: check_spool
+SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM spool)
+
+-- name: check_root
+SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM directory WHERE number = 1 AND kind = 1 AND parent = 0)
+
+-- scan: looks at every directory.
+-- name: check_directory_parent
+SELECT number, name, parent FROM directory AS d
+WHERE number <> 1 AND NOT EXISTS (SELECT 1 FROM directory WHERE number = d.parent)
+
+-- scan: looks at every directory.
+-- name: check_directory_kind
+SELECT d.number, d.name, d.parent FROM directory AS d JOIN directory AS p ON p.number = d.parent
+WHERE NOT CASE d.kind
+    WHEN 2 THEN p.kind = 1
+    WHEN 3 THEN p.kind = 2 AND d.name = x'636c61696d6564' -- claimed
+    WHEN 4 THEN p.kind = 2 AND d.name = x'64656164' -- dead
+    WHEN 5 THEN p.kind = 3
+    WHEN 6 THEN p.kind = 2
+    WHEN 7 THEN p.kind IN (2, 6)
+    ELSE 0 END
+
+-- scan: looks at every directory.
+-- name: check_link
+SELECT number, name FROM directory WHERE (kind = 7) <> (target IS NOT NULL)
+
+-- scan: looks at every directory and message.
+-- name: check_name
+WITH named (number, name) AS (
+    SELECT number, name FROM directory WHERE number <> 1 UNION ALL SELECT number, name FROM message WHERE state <> 3)
+SELECT number, name FROM named
+WHERE length(name) NOT BETWEEN 1 AND 255 OR name IN (x'2e', x'2e2e') OR instr(name, x'2f') OR instr(name, x'00')
+
+-- scan: looks at every message.
+-- name: check_name_twice
+SELECT m.name, m.directory, m.number, d.number
+FROM message AS m JOIN directory AS d ON d.parent = m.directory AND d.name = m.name
+
+-- scan: looks at every message.
+-- name: check_staged_name
+SELECT number, name, state FROM message WHERE state IN (4, 5, 6) AND substr(name, 1, 1) = x'2e'
+
+-- scan: looks at every message.
+-- name: check_queue
+SELECT number, name, queue FROM message AS m
+WHERE NOT EXISTS (SELECT 1 FROM directory WHERE number = m.queue AND kind = 2)
+
+-- scan: looks at every message.
+-- name: check_directory
+SELECT m.number, m.name, m.state, m.directory
+FROM message AS m JOIN directory AS q ON q.number = m.queue AND q.kind = 2
+    LEFT JOIN directory AS d ON d.number = m.directory LEFT JOIN directory AS p ON p.number = d.parent
+WHERE m.state <> 3 AND NOT coalesce(CASE
+    WHEN m.state IN (1, 2) THEN d.number = q.number OR (d.kind = 6 AND d.parent = q.number)
+    WHEN m.state IN (4, 5, 6) THEN d.number = q.number
+    WHEN m.state = 7 THEN (d.kind = 3 AND p.number = q.number) OR (d.kind = 5 AND p.kind = 3 AND p.parent = q.number)
+    ELSE d.kind = 4 AND p.number = q.number END, 0)
+
+-- scan: looks at every message.
+-- name: check_place
+SELECT min(number), max(number), place FROM message GROUP BY place HAVING count(*) > 1
+
+-- scan: looks at everything that has a number.
+-- name: check_number
+WITH given (what, number) AS (
+    SELECT 'directory', number FROM directory UNION ALL SELECT 'message', number FROM message
+    UNION ALL SELECT 'place', place FROM message UNION ALL SELECT 'flush', flushed FROM message
+    UNION ALL SELECT 'payload', payload FROM message UNION ALL SELECT 'payload', number FROM payload
+    UNION ALL SELECT 'payload', payload FROM doomed)
+SELECT DISTINCT what, number, numbers FROM given JOIN spool ON number >= numbers
+
+-- scan: looks at every message.
+-- name: check_delayed
+SELECT number, name FROM message WHERE state = 6 AND due_ns <= 0 AND end_boot_ns IS NULL
+
+-- scan: looks at every message.
+-- name: check_waiting
+SELECT number, name FROM message WHERE state = 5 AND (due_ns > 0 OR end_boot_ns IS NOT NULL)
+
+-- name: check_written
+SELECT number, name FROM message WHERE state IN (2, 3)
+
+-- scan: looks at every message.
+-- name: check_payload_twice
+SELECT min(number), max(number), payload FROM message WHERE payload IS NOT NULL GROUP BY payload HAVING count(*) > 1
+
+-- scan: looks at every payload.
+-- name: check_payload_unused
+SELECT number FROM payload
+WHERE number NOT IN (SELECT payload FROM message WHERE in_file = 0 AND payload IS NOT NULL)
+    AND number NOT IN (SELECT payload FROM doomed)
+
+-- scan: looks at every message.
+-- name: check_doomed_used
+SELECT d.payload, m.number FROM message AS m JOIN doomed AS d ON d.payload = m.payload
+
+-- scan: a short table.
+-- name: check_doomed
+SELECT payload FROM doomed WHERE payload NOT IN (SELECT payload FROM message WHERE payload IS NOT NULL)
+
+-- scan: a short table.
+-- name: check_setting_directory
+SELECT name, directory FROM setting AS s
+WHERE NOT EXISTS (SELECT 1 FROM directory WHERE number = s.directory AND kind IN (1, 2))
+
+-- scan: a short table. Not violations: every setting.
+-- name: check_settings
+SELECT directory, name, value FROM setting
+
+-- scan: looks at every message. Not violations: what each queue, and the root, counts now, and then what it holds.
+-- name: check_counts
+WITH held (queue, staged, ready, delayed, claimed, dead, bytes) AS (
+    SELECT queue, sum(state IN (1, 2, 4)), sum(state = 5), sum(state = 6), sum(state = 7), sum(state = 8),
+        sum(size) FROM message WHERE state <> 3 GROUP BY queue)
+SELECT d.number, d.name, d.staged, d.ready, d.delayed, d.claimed, d.dead, d.bytes,
+    h.staged, h.ready, h.delayed, h.claimed, h.dead, h.bytes
+FROM directory AS d LEFT JOIN held AS h ON h.queue = d.number WHERE d.kind = 2
+UNION ALL
+SELECT d.number, d.name, d.staged, d.ready, d.delayed, d.claimed, d.dead, d.bytes,
+    sum(h.staged), sum(h.ready), sum(h.delayed), sum(h.claimed), sum(h.dead), sum(h.bytes)
+FROM directory AS d LEFT JOIN held AS h WHERE d.number = 1 GROUP BY d.number
+
+-- scan: looks at every directory. Not violations: what the root counts since it was made, and then what the queues do.
+-- name: check_totals
+SELECT r.published, r.acknowledged, r.released, r.failed, r.buried, r.cancelled, r.staged_removed,
+    sum(q.published), sum(q.acknowledged), sum(q.released), sum(q.failed), sum(q.buried), sum(q.cancelled),
+    sum(q.staged_removed)
+FROM directory AS r LEFT JOIN directory AS q ON q.kind = 2 WHERE r.number = 1 GROUP BY r.number
+
+-- scan: looks at every message. Not violations: every message.
+-- name: check_messages
+SELECT number, state, queue, directory, name, home_name, place, due_ns, end_ns, end_boot_ns, attempts, holder, uid, gid,
+    mode, mtime_ns, ctime_ns, published_ns, size, payload, in_file, hash, seal, flushed, unsure, target, draft_kind, reason
+FROM message

@@ -261,3 +261,17 @@ int spool_reset_setting(struct spool *spool, int64_t queue, enum spool_setting s
     }
     return rc;
 }
+
+int spool__check_setting(const void *name, size_t name_length, const void *value, size_t value_length) {
+    char text[SPOOL_SETTING_MAX];
+    enum spool_setting setting = 0;
+    while (setting < SPOOL_SETTINGS &&
+           (strlen(table[setting].name) != name_length || memcmp(table[setting].name, name, name_length) != 0))
+        setting++;
+    if (setting == SPOOL_SETTINGS)
+        return -ENOENT;
+    int rc = canonical(setting, value, value_length, text);
+    if (!rc && (strlen(text) != value_length || memcmp(text, value, value_length) != 0))
+        rc = -EINVAL;
+    return rc;
+}

@@ -121,9 +121,9 @@ static int open_parts(struct spool *spool, const char *path, const struct spool_
     if (rc)
         return rc;
     spool->log_limit_bytes = db_options.log_bytes - db_options.log_bytes / 4;
-    rc = payloads_open(&spool->payloads, path, !options->read_only, options->tap);
+    rc = payloads_open(&spool->payloads, db_path(spool->db), !options->read_only, options->tap);
     if (rc) {
-        snprintf(why, why_size, "cannot open the directory %s.payloads: %s", path, strerror(-rc));
+        snprintf(why, why_size, "cannot open the directory %s.payloads: %s", db_path(spool->db), strerror(-rc));
         return rc;
     }
     size_up(spool, options->reserve_bytes);
