@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../lib/mount.sh"
 spool_mount
 queue q lease=400ms retry_delay=200ms
-queue slow retry_delay=2s retry_max=6s
+queue slow retry_delay=400ms retry_max=1200ms
 q=$mnt/q w=$mnt/q/claimed/w
 claimable() { op rename "$mnt/$1" "$mnt/${1%%/*}/claimed/w/${1##*/}" | grep -qx OK; }
 elapsed() { awk -v a="$1" -v b="$(now)" 'BEGIN { print b - a }'; }
@@ -48,14 +48,15 @@ rm "$q/m" "$q/before" "$q/after"
 # --- giving up ---
 publish slow/m x
 due_in() { seconds_from_now "$(mtime slow/m)"; }
-for expected in 2 4 6 6; do
+for expected in 0.4 0.8 1.2 1.2; do
+    begin=$(now)
     claim slow/m
     touch -a -d @0 "$mnt/slow/claimed/w/m"
     errno "atime 0 gives the attempt up" ENOENT stat "$mnt/slow/claimed/w/m"
-    between "the backoff doubles up to retry_max: now $expected s" $((expected - 1)).2 $expected.05 "$(due_in)"
+    between "the backoff doubles up to retry_max: now $expected s" "$(awk -v e=$expected 'BEGIN { print e - 0.3 }')" $expected "$(due_in)"
     is "it is delayed" "1 1 0" "$(counter slow waiting) $(counter slow delayed) $(counter slow ready)"
-    touch -d '2020-02-02' "$mnt/slow/m"
-    soon "a due time in the past makes it due at once" 7 claimable slow/m
+    soon "it is due after that" 5 claimable slow/m
+    between "not before" $expected 5 "$(elapsed "$begin")"
     mv "$mnt/slow/claimed/w/m" "$mnt/slow/"
 done
 is "four attempts have failed" 4 "$(counter slow failed)"
