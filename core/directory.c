@@ -50,7 +50,8 @@ static void read_directory(struct db_row *row, struct directory *directory) {
     directory->kind = (enum spool_kind)db_column_int(row, 1);
     directory->parent = db_column_int(row, 2);
     const void *name = db_column_bytes(row, 3, &length);
-    memcpy(directory->name, name, length < SPOOL_NAME_MAX ? length : SPOOL_NAME_MAX);
+    if (length) /* the root has none */
+        memcpy(directory->name, name, length < SPOOL_NAME_MAX ? length : SPOOL_NAME_MAX);
     directory->follows = db_column_null(row, 4);
     directory->mode = (uint32_t)db_column_int(row, 4);
     directory->uid = (uid_t)db_column_int(row, 5);

@@ -89,12 +89,8 @@ static int load_content(struct spool *spool, struct draft *draft, const struct c
         content_begin(&draft->content, &spool->payloads);
         return 0;
     }
-    if (!from->in_file) {
-        int rc = load_bytes(spool, from, &draft->content);
-        if (draft->state.kind == WRITES_NEW)
-            draft->content.payload = from->payload;
-        return rc;
-    }
+    if (!from->in_file)
+        return load_bytes(spool, from, &draft->content);
     if (draft->state.kind == WRITES_NEW) {
         content_begin_file(&draft->content, &spool->payloads, from->payload, from->size);
         draft->content.hash = from->hash;
@@ -159,19 +155,19 @@ int spool__admit_draft(struct draft *draft, int64_t size) {
 
 /* --- storing --- */
 
-/* Put bytes that are in memory into the database, and say what the row has to say. */
+/* Put bytes that are in memory into the database, and say what the row has to say. Each time under a number of their own: a reader
+ * may be at the last ones. */
 static int record_content(struct draft *draft, struct content_summary *summary) {
     struct spool *spool = draft->spool;
     struct content *content = &draft->content;
     if (!content->in_file && content->size > 0) {
-        if (!content->payload)
-            content->payload = spool__number(spool);
-        if (content->payload < 0)
-            return (int)content->payload;
-        int rc =
-            spool__run(spool, Q_payload_put, db_int(content->payload), db_bytes(content->bytes, (size_t)content->size));
+        int64_t payload = spool__number(spool);
+        if (payload < 0)
+            return (int)payload;
+        int rc = spool__run(spool, Q_payload_put, db_int(payload), db_bytes(content->bytes, (size_t)content->size));
         if (rc)
             return rc;
+        content->payload = payload;
     }
     content_summary(content, summary);
     return 0;
@@ -399,7 +395,8 @@ int spool__apply_draft(struct spool *spool, const struct message *target, const 
     if (!rc && draft_row)
         rc = spool__message(spool, draft_row, &row);
     if (!rc && draft_row) {
-        row.content = (struct content_summary){0}; /* it is the target's now */
+        if (row.content.payload == content->payload)
+            row.content = (struct content_summary){0}; /* it is the target's now */
         rc = spool__delete_message(spool, &row);
     }
     return rc;
@@ -446,10 +443,10 @@ static int publish_apart(struct draft *draft, const struct content_summary *cont
     message.uid = draft->caller.uid;
     message.gid = draft->caller.gid;
     message.mode = draft->state.mode;
-    message.mtime_ns = spool->now.wall_ns;
-    message.content = *content;
     message.state = SPOOL_OPEN;
     rc = spool__fit_name(spool, draft->queue, draft->name, 0, message.name);
+    if (!rc)
+        rc = replace_content(spool, &message, content);
     if (!rc)
         rc =
             draft->state.stored ? spool__update_message(spool, &old, &message) : spool__insert_message(spool, &message);
@@ -484,6 +481,14 @@ static int doom_leftover(struct draft *draft) {
     return spool__doom(draft->spool, &(struct content_summary){.payload = content->payload, .in_file = true});
 }
 
+static int stored_content(struct draft *draft, struct content_summary *content) {
+    struct message row;
+    int rc = spool__message(draft->spool, draft->number, &row);
+    if (!rc)
+        *content = row.content;
+    return rc;
+}
+
 /* What was begun and is whole takes effect; else it goes. */
 static int take_effect(struct draft *draft) {
     struct content_summary content;
@@ -500,10 +505,7 @@ static int take_effect(struct draft *draft) {
         draft->state.error = -EIO; /* never settled: what is stored is not what was written */
         return is_new ? finish_new(draft, NULL) : lose(draft);
     }
-    if (draft->state.dirty)
-        rc = record_content(draft, &content);
-    else
-        content_summary(&draft->content, &content);
+    rc = draft->state.dirty ? record_content(draft, &content) : stored_content(draft, &content);
     if (!rc)
         rc = is_new ? finish_new(draft, &content) : finish_copy(draft, &content);
     return rc == -ESTALE && !is_new ? lose(draft) : rc;

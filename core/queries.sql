@@ -140,7 +140,7 @@ SELECT number FROM message WHERE state IN (2, 3) ORDER BY flushed IS NULL, flush
 SELECT 1 FROM message WHERE payload = ?1 AND in_file = 1
 
 -- name: payload_put
-INSERT INTO payload (number, bytes) VALUES (?1, ?2) ON CONFLICT (number) DO UPDATE SET bytes = excluded.bytes
+INSERT INTO payload (number, bytes) VALUES (?1, ?2)
 
 -- name: payload_get
 SELECT bytes FROM payload WHERE number = ?1
