@@ -68,8 +68,14 @@ int64_t spool__number(struct spool *spool) {
         spool->reserve_ticket = spool__ticket(spool);
         spool__promise(spool); /* so that somebody flushes it soon */
     }
-    if (spool->next_number >= spool->numbers_end)
-        return -EAGAIN;
+    if (spool->next_number >= spool->numbers_end) {
+        /* Nobody has flushed for half a block. */
+        int rc = spool->reserve_ticket <= db_issued(spool->db) ? db_sync(spool->db, spool->reserve_ticket) : -EAGAIN;
+        if (rc)
+            return rc;
+        spool->numbers_end = spool->numbers_reserved;
+        spool->reserve_ticket = 0;
+    }
     return spool->next_number++;
 }
 

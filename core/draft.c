@@ -207,7 +207,7 @@ static int insert_draft_row(struct draft *draft, const struct content_summary *c
         .target = target.number,
         .draft_kind = draft->state.kind,
     };
-    memcpy(row.reason, draft->name, sizeof row.reason - 1);
+    memcpy(row.home_name, draft->name, sizeof row.home_name);
     return spool__insert_message(spool, &row);
 }
 
@@ -425,6 +425,17 @@ static int finish_new(struct draft *draft, const struct content_summary *content
     return rc ? rc : spool__publish(spool, &old, &message, 0, hold);
 }
 
+bool spool__draft_fits(enum draft_kind kind, enum spool_state target) {
+    switch (kind) {
+    case WRITES_REPLACE:
+        return spool__is_waiting(target);
+    case WRITES_CHECKPOINT:
+        return target == SPOOL_CLAIMED_STATE;
+    default:
+        return target != SPOOL_CLAIMED_STATE; /* an edit: it may have been withdrawn or buried meanwhile */
+    }
+}
+
 /* A replacement whose message has been claimed in the meantime is a message of its own. */
 static int publish_apart(struct draft *draft, const struct content_summary *content) {
     struct spool *spool = draft->spool;
@@ -439,7 +450,7 @@ static int publish_apart(struct draft *draft, const struct content_summary *cont
     message.target = 0;
     message.draft_kind = WRITES_NEW;
     message.attempts = 0;
-    message.reason[0] = '\0';
+    message.home_name[0] = '\0';
     message.uid = draft->caller.uid;
     message.gid = draft->caller.gid;
     message.mode = draft->state.mode;
@@ -461,9 +472,7 @@ static int finish_copy(struct draft *draft, const struct content_summary *conten
     bool found = rc == 0;
     if (rc && rc != -ENOENT)
         return rc;
-    bool waits = found && spool__is_waiting(target.state);
-    bool fits = draft->state.kind == WRITES_CHECKPOINT ? found && target.state == SPOOL_CLAIMED_STATE : waits;
-    if (fits)
+    if (found && spool__draft_fits(draft->state.kind, target.state))
         return spool__apply_draft(spool, &target, content, draft->state.stored ? draft->number : 0);
     return draft->state.kind == WRITES_REPLACE ? publish_apart(draft, content) : -ESTALE;
 }

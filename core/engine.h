@@ -239,6 +239,8 @@ int spool__finish_draft(struct draft *draft); /* after its last writer */
 int spool__drop_drafts(struct spool *spool, int64_t file);
 /* The lease ends: its checkpoints are lost. */
 int spool__end_checkpoints(struct spool *spool, int64_t file);
+/* Can a draft of this kind become the content of a message in that state? */
+bool spool__draft_fits(enum draft_kind kind, enum spool_state target);
 /* Give the content of `source` to `target`, whose old one goes. The row of `source`, if it has one, goes too. */
 int spool__apply_draft(struct spool *spool, const struct message *target, const struct content_summary *content,
                        int64_t draft_row);

@@ -176,7 +176,7 @@ static int find_destination(struct move *move, enum destination *destination) {
         *destination = TO_CLAIMED;
         if (move->message->state == SPOOL_OPEN && from_staged)
             return -EPERM;
-        return same_queue || !spool__is_waiting(move->message->state) ? (same_queue ? 0 : -EINVAL) : 0;
+        return same_queue || move->message->state != SPOOL_CLAIMED_STATE ? 0 : -EINVAL;
     case SPOOL_DEAD:
         *destination = TO_DEAD;
         return same_queue ? 0 : -EINVAL;

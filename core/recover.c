@@ -4,7 +4,8 @@
  *     open, never flushed                    gone: nothing was promised
  *     open, flushed, sure                    published, in the order of the last flushes
  *     open, flushed, unsure                  kept as .recovered.<name>
- *     draft, flushed, sure                   takes effect, as at its last close
+ *     draft, flushed, sure                   takes effect, as at its last close (a message of its own, when it replaces one
+ *                                            that has been claimed)
  *     draft, flushed, unsure                 kept as .recovered.<name of its message>; a checkpoint goes
  *     payloads that nobody refers to         removed
  *     boot-clock times of another boot       converted, never longer than the rules would make them now
@@ -51,16 +52,20 @@ static int recover_file(struct spool *spool, const struct message *old) {
     return spool__publish(spool, old, &message, 0, false);
 }
 
-/* A draft whose message is not there any more, or not sure: as a staged file of its own. */
-static int keep_draft(struct spool *spool, const struct message *draft, const struct message *target) {
+/* A draft whose message is not there any more, or that is not sure, as a file of its own: a replacement that is sure is a message. */
+static int stand_alone(struct spool *spool, const struct message *draft, const struct message *target) {
     struct message message = *draft;
+    const char *name = draft->home_name[0] ? draft->home_name : target ? spool__own_name(target) : "draft";
     message.target = 0;
     message.draft_kind = WRITES_NEW;
-    message.reason[0] = '\0';
+    message.home_name[0] = '\0';
     message.attempts = 0;
     int rc = measure(spool, &message);
-    const char *name = target ? spool__own_name(target) : draft->reason;
-    return rc ? rc : keep_aside(spool, draft, &message, draft->queue, *name ? name : "draft");
+    if (rc || draft->unsure || draft->draft_kind != WRITES_REPLACE)
+        return rc ? rc : keep_aside(spool, draft, &message, draft->queue, name);
+    message.directory = draft->queue;
+    rc = spool__fit_name(spool, draft->queue, name, draft->number, message.name);
+    return rc ? rc : spool__publish(spool, draft, &message, 0, false);
 }
 
 static int recover_draft(struct spool *spool, const struct message *draft) {
@@ -74,9 +79,9 @@ static int recover_draft(struct spool *spool, const struct message *draft) {
         return holds && !draft->unsure ? spool__apply_draft(spool, &target, &draft->content, draft->number)
                                        : spool__delete_message(spool, draft);
     }
-    if (found && spool__is_waiting(target.state) && !draft->unsure)
+    if (found && spool__draft_fits(draft->draft_kind, target.state) && !draft->unsure)
         return spool__apply_draft(spool, &target, &draft->content, draft->number);
-    return keep_draft(spool, draft, found ? &target : NULL);
+    return stand_alone(spool, draft, found ? &target : NULL);
 }
 
 static int recover_written(struct spool *spool) {

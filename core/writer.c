@@ -208,6 +208,8 @@ static int reopen(struct spool_writer *writer, const struct message *old, bool t
         rc = begin_and_join(writer, WRITES_NEW, old->number, truncate ? NULL : old);
     if (rc)
         return rc;
+    writer->draft->state.exclusive =
+        old->state == SPOOL_HELD; /* mktemp's, most likely: a rename follows this time too */
     writer->draft->state.stored = true;
     writer->draft->state.stored_boot_ns = spool->now.boot_ns;
     return 0;
