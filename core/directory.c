@@ -269,6 +269,8 @@ int spool__delete_directory(struct spool *spool, struct directory *directory) {
         }
         if (!rc)
             rc = spool__run(spool, Q_setting_delete_all, db_int(number));
+        if (!rc)
+            rc = spool__drop_replacements(spool, number);
         spool__promise(spool);
     }
     if (!rc)

@@ -46,6 +46,18 @@ static void free_draft(void *what) {
     free(draft);
 }
 
+static void forget_draft(struct table_entry *entry, void *context) {
+    struct draft *draft = (struct draft *)entry;
+    (void)context;
+    content_end(&draft->content);
+    free(draft);
+}
+
+void spool__forget_drafts(struct spool *spool) {
+    table_each(&spool->drafts, forget_draft, NULL);
+    table_clear(&spool->drafts);
+}
+
 struct saved {
     struct draft *draft;
     struct draft_state state;
@@ -183,17 +195,18 @@ static int replace_content(struct spool *spool, struct message *message, const s
     return rc;
 }
 
-/* Until it is stored for the first time, a draft of an existing message has no row. */
+/* Until it is stored for the first time, a draft of an existing message has no row. A replacement can do without the message. */
 static int insert_draft_row(struct draft *draft, const struct content_summary *content, int64_t flushed) {
     struct spool *spool = draft->spool;
-    struct message target, row;
+    bool replaces = draft->state.kind == WRITES_REPLACE;
+    struct message target = {.number = draft->entry.key, .mode = draft->state.mode}, row;
     int rc = spool__message(spool, draft->entry.key, &target);
-    if (rc)
+    if (rc && !(rc == -ENOENT && replaces))
         return rc == -ENOENT ? -ESTALE : rc;
     row = (struct message){
         .number = draft->number,
         .state = SPOOL_DRAFT,
-        .queue = target.queue,
+        .queue = replaces ? draft->queue : target.queue,
         .place = draft->number,
         .attempts = target.attempts,
         .holder = -1,
@@ -373,6 +386,24 @@ int spool__drop_drafts(struct spool *spool, int64_t file) {
         draft->state.gone = true; /* writing goes on as on any removed file; nothing comes of it */
     }
     return rc;
+}
+
+struct removal {
+    int64_t queue;
+    int rc;
+};
+
+static void lose_with_queue(struct table_entry *entry, void *context) {
+    struct draft *draft = (struct draft *)entry;
+    struct removal *removal = context;
+    if (!removal->rc && draft->state.kind == WRITES_REPLACE && draft->queue == removal->queue)
+        removal->rc = lose(draft);
+}
+
+int spool__drop_replacements(struct spool *spool, int64_t queue) {
+    struct removal removal = {queue, 0};
+    table_each(&spool->drafts, lose_with_queue, &removal);
+    return removal.rc;
 }
 
 int spool__end_checkpoints(struct spool *spool, int64_t file) {

@@ -237,6 +237,8 @@ int spool__mark_unsure(struct draft *draft);  /* more comes after what is stored
 int spool__finish_draft(struct draft *draft); /* after its last writer */
 /* The file is removed: what is being written to it goes with it. */
 int spool__drop_drafts(struct spool *spool, int64_t file);
+/* The queue is removed, and what would have been published in it instead of messages that are gone. */
+int spool__drop_replacements(struct spool *spool, int64_t queue);
 /* The lease ends: its checkpoints are lost. */
 int spool__end_checkpoints(struct spool *spool, int64_t file);
 /* Can a draft of this kind become the content of a message in that state? */
@@ -246,6 +248,7 @@ int spool__apply_draft(struct spool *spool, const struct message *target, const 
                        int64_t draft_row);
 /* A copy of a payload, with a number of its own. A file is copied here, and flushed. */
 int spool__copy_content(struct spool *spool, const struct content_summary *from, struct content_summary *to);
+void spool__forget_drafts(struct spool *spool); /* at the end: without a trace in the database */
 /* Mark what has been open for too long after its last flush. *next_boot_ns: when to look again. */
 int spool__mark_lingering(struct spool *spool, int64_t *next_boot_ns);
 

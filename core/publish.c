@@ -152,12 +152,13 @@ int spool__take_name(struct spool *spool, int64_t directory, const char *name, i
         return rc;
     bool reject = settings->value[SPOOL_ON_CONFLICT] == CONFLICT_REJECT && !staged;
     rc = spool__find_message(spool, directory, name, &older);
-    if (rc == -ENOENT && reject && (rc = is_held_elsewhere(spool, directory, name)) != 0) {
+    if (rc == -ENOENT) {
+        rc = reject ? is_held_elsewhere(spool, directory, name) : 0;
+        if (rc == 0)
+            return take_from_directory(spool, directory, name);
         spool__promise(spool);
         return rc < 0 ? rc : -EEXIST;
     }
-    if (rc == -ENOENT)
-        return take_from_directory(spool, directory, name);
     if (rc || older.number == number)
         return rc;
     if (is_replaceable(&older))

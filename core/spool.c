@@ -174,7 +174,7 @@ void spool_close(struct spool *spool) {
         db_close(spool->db);
     }
     payloads_close(&spool->payloads);
-    table_clear(&spool->drafts);
+    spool__forget_drafts(spool);
     free(spool->cache.bytes);
     free(spool->undo);
     free(spool);

@@ -48,6 +48,12 @@ static int new_writer(struct spool *spool, int64_t file, bool append, struct spo
     return rc;
 }
 
+/* Nobody gets to see it: it goes with the batch, whichever way that ends. */
+static int drop_writer(struct spool_writer *writer, int rc) {
+    int later = spool__later(writer->spool, free, NULL, writer);
+    return rc ? rc : later;
+}
+
 static void leave_draft(void *what) {
     ((struct spool_writer *)what)->draft = NULL;
 }
@@ -138,10 +144,11 @@ int spool_create(struct spool *spool, int64_t directory, const char *name, uint3
         rc = insert_open_file(spool, directory, queue, name, mode, caller, &message);
     if (!rc)
         rc = new_writer(spool, message.number, false, caller, &message, &writer);
-    if (!rc)
-        rc = begin_and_join(writer, WRITES_NEW, message.number, NULL);
     if (rc)
         return rc;
+    rc = begin_and_join(writer, WRITES_NEW, message.number, NULL);
+    if (rc)
+        return drop_writer(writer, rc);
     writer->draft->state.exclusive = exclusive;
     spool__describe_message(spool, &message, entry);
     *out = writer;
@@ -256,7 +263,9 @@ static int open_truncating(struct spool_writer *writer, const struct message *me
 static int truncate_shared(struct spool_writer *writer, struct draft *draft) {
     if (content_blocks(&draft->content))
         return -ETXTBSY;
-    int rc = join(writer, draft);
+    int rc = spool__draft_error(draft);
+    if (!rc)
+        rc = join(writer, draft);
     if (!rc)
         rc = spool_admit_resize(writer, 0);
     return rc ? rc : spool_resize(writer, 0);
@@ -282,7 +291,7 @@ static int open_shared(struct spool_writer *writer, const struct message *messag
 int spool_open_writer(struct spool *spool, int64_t number, bool truncate, bool append, struct spool_caller caller,
                       struct spool_entry *entry, struct spool_writer **out) {
     struct message message;
-    struct spool_writer *writer = NULL;
+    struct spool_writer *writer;
     int rc = spool__message(spool, number, &message);
     if (!rc && (message.state == SPOOL_DEAD_STATE || message.state == SPOOL_DRAFT))
         rc = -EPERM;
@@ -290,12 +299,14 @@ int spool_open_writer(struct spool *spool, int64_t number, bool truncate, bool a
         rc = spool__change(spool);
     if (!rc)
         rc = new_writer(spool, number, append, caller, &message, &writer);
-    if (!rc && message.state == SPOOL_OPEN)
+    if (rc)
+        return rc;
+    if (message.state == SPOOL_OPEN)
         rc = open_shared(writer, &message, truncate, entry);
-    else if (!rc && truncate)
+    else if (truncate)
         rc = open_truncating(writer, &message, entry);
     if (rc)
-        return rc; /* the unused writer goes with the batch */
+        return drop_writer(writer, rc);
     spool__message(spool, number, &message);
     spool__describe_message(spool, &message, entry);
     *out = writer;
@@ -347,8 +358,12 @@ static int overwrite_in_place(struct spool_writer *writer, const struct message 
     older.ctime_ns = spool->now.wall_ns;
     fresh = *old;
     fresh.state = SPOOL_OPEN;
+    fresh.place = spool__number(spool);
+    if (fresh.place < 0)
+        return (int)fresh.place;
     fresh.content = (struct content_summary){.hash = content_hash_bytes(NULL, 0)};
     fresh.uid = writer->caller.uid;
+    fresh.gid = writer->caller.gid;
     fresh.attempts = 0;
     fresh.published_ns = fresh.due_ns = fresh.end_ns = fresh.end_boot_ns = 0;
     fresh.mtime_ns = fresh.ctime_ns = spool->now.wall_ns;

@@ -87,6 +87,23 @@ int64_t rows_in(struct fixture *f, const char *table) {
 
 /* --- opening and closing ---------------------------------------------------------------------------------------------- */
 
+static void say_violation(void *context, const char *sentence) {
+    (void)context;
+    print_message("check: %s\n", sentence);
+}
+
+static int count_violations(struct fixture *f) {
+    char why[512] = "";
+    int violations = f->damaged ? 0 : spool_check(f->path, say_violation, NULL, why, sizeof why);
+    if (violations)
+        print_message("check: %d violations %s\n", violations, why);
+    return violations;
+}
+
+static void assert_invariants(struct fixture *f) {
+    assert_int_equal(count_violations(f), 0);
+}
+
 static void open_spool(struct fixture *f) {
     char why[512] = "";
     int rc = spool_open(f->path, &f->options, f->now, &f->spool, why, sizeof why);
@@ -135,14 +152,16 @@ int set_up_spool(void **state) {
     return 0;
 }
 
+/* Whatever the test did, it has kept every invariant. */
 int tear_down_spool(void **state) {
     struct fixture *f = *state;
     fail_no_more(f);
     if (f->spool)
         close_spool(f);
+    int violations = count_violations(f);
     run_shell("rm -r '%s'", f->directory);
     free(f);
-    return 0;
+    return violations;
 }
 
 void reopen(struct fixture *f) {
@@ -154,6 +173,7 @@ void reopen(struct fixture *f) {
 static void open_next(struct fixture *f, const char *name) {
     close_spool(f);
     snprintf(f->path, sizeof f->path, "%s/%s", f->directory, name);
+    assert_invariants(f);
     open_spool(f);
     find_places(f);
 }

@@ -56,6 +56,7 @@ struct fixture {
     struct spool_caller caller;
     struct fixture_tap tap;
     bool batching;
+    bool damaged;  /* by the test: do not check the database at the end */
     bool promised; /* the last call's answer was a promise */
     uint64_t ticket;
     int64_t queue, worker; /* `q`, and `q/claimed/w` */
