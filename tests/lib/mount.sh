@@ -181,7 +181,7 @@ soon() {
 
 # "sentence" low high seen: a number in a range; fractions are allowed.
 between() {
-    awk -v low="$2" -v high="$3" -v seen="$4" 'BEGIN { exit !(seen != "" && seen >= low && seen <= high) }'
+    awk -v low="$2" -v high="$3" -v seen="$4" 'BEGIN { exit !(seen != "" && seen + 0 >= low + 0 && seen + 0 <= high + 0) }'
     verdict $? "$1" "expected: $2 to $3" "seen: $4"
 }
 
@@ -217,7 +217,7 @@ claim() { mv "$mnt/$1" "$mnt/${1%%/*}/claimed/${2:-w}/"; }    # QUEUE/NAME [WORK
 contents() { tr -d '\0' <"$mnt/$1" 2>&1; }                    # QUEUE/NAME: prints it
 counter() { awk -v name="$2" '$1 == name { print $2 }' "$mnt/$1/.stats"; } # QUEUE COUNTER
 now() { echo "$EPOCHREALTIME"; }
-seconds_from_now() { awk -v then="$1" -v now="$EPOCHREALTIME" 'BEGIN { print then - now }'; }
+seconds_from_now() { awk -v then="$1" -v now="$EPOCHREALTIME" 'BEGIN { printf "%.6f\n", then - now }'; }
 atime() { stat -c %.X "$mnt/$1"; }
 mtime() { stat -c %.Y "$mnt/$1"; }
 inode() { stat -c %i "$mnt/$1"; }

@@ -11,21 +11,18 @@ forget_all() { find "$q" -maxdepth 1 -type f -delete; }
 
 # --- empty files ---
 begin=$(now)
-: >"$q/empty"
-errno "an empty file is held back" ETXTBSY rename "$q/empty" "$q/claimed/w/empty"
-is "it is not ready" 0 "$(counter q ready)"
+errno "an empty file is held back" ETXTBSY@rename open "$q/empty" 'O_WRONLY|O_CREAT' , close , rename "$q/empty" "$q/claimed/w/empty"
 soon "and offered soon" 3 claimable empty
 between "after 250 ms" 0.24 1.5 "$(awk -v a="$begin" -v b="$(now)" 'BEGIN { print b - a }')"
 is "as an empty message" 0 "$(stat -c %s "$q/claimed/w/empty")"
 rm "$q/claimed/w/empty"
-touch "$q/touched"
-errno "a file made by touch is held back" ETXTBSY rename "$q/touched" "$q/claimed/w/touched"
+errno "a file made by mknod is held back" ETXTBSY@rename mknod "$q/touched" file , rename "$q/touched" "$q/claimed/w/touched"
 soon "and offered soon, too" 3 claimable touched
 rm "$q/claimed/w/touched"
 
 # --- like mktemp ---
-exclusive temp
-errno "an O_EXCL file of mode 0600 is held back" ETXTBSY rename "$q/temp" "$q/claimed/w/temp"
+errno "an O_EXCL file of mode 0600 is held back" ETXTBSY@rename open "$q/temp" 'O_WRONLY|O_CREAT|O_EXCL' 600 , write x , close , \
+    rename "$q/temp" "$q/claimed/w/temp"
 soon "and offered soon" 3 claimable temp
 is "with its content" x "$(contents q/claimed/w/temp)"
 rm "$q/claimed/w/temp"
@@ -39,29 +36,24 @@ errno "nor one of mode 0600 without O_EXCL" OK open "$q/m" 'O_WRONLY|O_CREAT' 60
 
 # --- what may be done meanwhile ---
 published=$(counter q published)
-exclusive temp
-errno "a held back file that is renamed to a final name is published at once" OK rename "$q/temp" "$q/m" , rename "$q/m" "$q/claimed/w/m"
+errno "a held back file that is renamed to a final name is published at once" OK open "$q/temp" 'O_WRONLY|O_CREAT|O_EXCL' 600 , write x , close , \
+    rename "$q/temp" "$q/m" , rename "$q/m" "$q/claimed/w/m"
 is "once" $((published + 1)) "$(counter q published)"
 rm "$q/claimed/w/m"
-: >"$q/temp"
-errno "an empty one, too" OK rename "$q/temp" "$q/m" , rename "$q/m" "$q/claimed/w/m" , unlink "$q/claimed/w/m"
-exclusive temp
-errno "one that is removed" OK unlink "$q/temp"
+errno "an empty one, too" OK open "$q/temp" 'O_WRONLY|O_CREAT' , close , rename "$q/temp" "$q/m" , rename "$q/m" "$q/claimed/w/m" , unlink "$q/claimed/w/m"
+errno "one that is removed" OK open "$q/temp" 'O_WRONLY|O_CREAT|O_EXCL' 600 , write x , close , unlink "$q/temp"
 is "leaves nothing" "0 0" "$(counter q waiting) $(counter q staged)"
-: >"$q/m"
-echo content >"$q/m"
-is "one that is rewritten is one message" "m content" "$(names q) $(contents q/m)"
+errno "one that is rewritten" OK open "$q/m" 'O_WRONLY|O_CREAT' , close , open "$q/m" 'O_WRONLY|O_CREAT|O_TRUNC' , write content , close
+is "is one message" "m content" "$(names q) $(contents q/m)"
 errno "which is offered as soon as it is closed" OK rename "$q/m" "$q/claimed/w/m"
 rm "$q/claimed/w/m"
 forget_all
-exclusive temp
-errno "one that is appended to is offered when it is closed" OK open "$q/temp" 'O_WRONLY|O_APPEND' , write y , close , \
-    chmod "$q/temp" 644
-soon "whole" 3 claimable temp
+errno "one that is appended to" OK open "$q/temp" 'O_WRONLY|O_CREAT|O_EXCL' 600 , write x , close , \
+    open "$q/temp" 'O_WRONLY|O_APPEND' , write y , close
+soon "is offered" 3 claimable temp
 is "as one message" xy "$(contents q/claimed/w/temp)"
 rm "$q/claimed/w/temp"
-exclusive temp
-errno "one that is withdrawn" OK rename "$q/temp" "$q/.temp"
+errno "one that is withdrawn" OK open "$q/temp" 'O_WRONLY|O_CREAT|O_EXCL' 600 , write x , close , rename "$q/temp" "$q/.temp"
 is "is staged" "0 1" "$(counter q waiting) $(counter q staged)"
 rm "$q/.temp"
 

@@ -38,15 +38,15 @@ for signal in KILL TERM SEGV; do
     rm "$q/.killed.m"
 done
 killed_writer "$q/m" ""
-soon "a writer killed before its first write leaves .killed.m" 3 test -e "$q/.killed.m"
+soon "a writer killed before its first write leaves .killed.m" 5 test -e "$q/.killed.m"
 errno "and no m either" ENOENT stat "$q/m"
 is "nothing waits" 0 "$(counter q waiting)"
 killed_writer "$q/m" "second"
-soon "a second one does not take away the first" 3 bash -c '[ "$(find "$1" -maxdepth 1 -name ".killed*" | wc -l)" = 2 ]' - "$q"
+soon "a second one does not take away the first" 5 bash -c '[ "$(find "$1" -maxdepth 1 -name ".killed*" | wc -l)" = 2 ]' - "$q"
 find "$q" -maxdepth 1 -name '.killed*' -delete
 
 killed_writer "$q/m" "to be sent all the same"
-soon "a killed file can be renamed to be published" 3 mv "$q/.killed.m" "$q/m"
+soon "a killed file can be renamed to be published" 5 mv "$q/.killed.m" "$q/m"
 is "which makes it a message" "to be sent all the same 1" "$(contents q/m) $(counter q published)"
 rm "$q/m"
 killed_writer "$q/.staged" "half"
@@ -68,7 +68,7 @@ rm "$q/.killed.large"
 
 # A shell whose pipeline is killed, and one that ends in order.
 bash -c 'echo begin; kill -9 $$' >"$q/shell" 2>/dev/null
-soon "a shell that kills itself leaves .killed.shell" 3 bash -c '[ -e "$1/.killed.shell" ] && [ ! -e "$1/shell" ]' - "$q"
+soon "a shell that kills itself leaves .killed.shell" 5 bash -c '[ -e "$1/.killed.shell" ] && [ ! -e "$1/shell" ]' - "$q"
 rm -f "$q/.killed.shell" "$q/shell"
 bash -c 'echo all; exit 3' >"$q/shell"
 is "an exit with a failure is an end in order" all "$(contents q/shell)"
@@ -88,10 +88,10 @@ done
 publish q/m "first "
 number=$(inode q/m)
 killed_writer "$q/m" "second" KILL 'O_WRONLY|O_APPEND'
-soon "a killed edit ends" 3 bash -c '[ "$(awk "\$1 == \"ready\" { print \$2 }" "$1/.stats")" = 1 ]' - "$q"
+soon "a killed edit ends" 5 bash -c '[ "$(awk "\$1 == \"ready\" { print \$2 }" "$1/.stats")" = 1 ]' - "$q"
 is "and leaves the message unchanged" "first  $number" "$(contents q/m) $(inode q/m)"
 killed_writer "$q/m" "XX" KILL O_WRONLY 2
-soon "a killed edit in the middle ends" 3 bash -c '[ "$(awk "\$1 == \"ready\" { print \$2 }" "$1/.stats")" = 1 ]' - "$q"
+soon "a killed edit in the middle ends" 5 bash -c '[ "$(awk "\$1 == \"ready\" { print \$2 }" "$1/.stats")" = 1 ]' - "$q"
 is "and leaves it unchanged too" "first  $number" "$(contents q/m) $(inode q/m)"
 errno "it can be claimed" OK rename "$q/m" "$q/claimed/w/m"
 killed_writer "$q/claimed/w/m" "half a checkpoint"

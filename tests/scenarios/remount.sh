@@ -9,6 +9,12 @@ restart() {
     spool_kill
     spool_remount
 }
+# The same without searching for the daemon first: $daemon, found before something is flushed that must not grow old.
+restart_at_once() {
+    kill -9 "$daemon"
+    wait_until 10 process_ended "$daemon"
+    spool_remount
+}
 # Everything that can be seen of the mount.
 state() {
     (cd "$mnt" && find . -printf '%p %y %m %U %G %n %i %s\n' | sort && find . -type f -printf '%p %TT %AT\n' | sort &&
@@ -97,8 +103,9 @@ signal.pause()' "$1" "$scratch/ready" "${@:2}" &
 }
 let_go() { kill -9 "$holder" && wait_until 10 process_ended "$holder"; }
 
+daemon=$(spool_pid)
 hold_open "$q/flushed" "all of it"
-restart
+restart_at_once
 let_go
 is "a file that was flushed when the daemon died is published" "flushed|all of it" "$(names q)|$(payloads q)"
 errno "and can be claimed" OK rename "$q/flushed" "$w/flushed" , unlink "$w/flushed"
@@ -127,16 +134,25 @@ restart
 let_go
 is "a staged file stays staged" "text 0" "$(contents q/.staged) $(counter q waiting)"
 rm "$q/.staged"
-hold_open "$q/b" "second"
-let_go_later=$holder
-hold_open "$q/a" "third"
 publish q/c first
-restart
-let_go
-kill -9 "$let_go_later"
+daemon=$(spool_pid)
+rm -f "$scratch/ready"
+"$python" -c 'import os, signal, sys
+fds = [os.open(sys.argv[1] + name, os.O_WRONLY | os.O_CREAT, 0o644) for name in ("/a", "/b")]
+for fd, text in ((fds[0], b"over"), (fds[1], b"second"), (fds[0], b"third")):
+    os.pwrite(fd, text, 0)
+    os.close(os.dup(fd))
+os.ftruncate(fds[0], 5)
+os.close(os.dup(fds[0]))
+open(sys.argv[2], "w").close()
+signal.pause()' "$q" "$scratch/ready" &
+wait_until 10 test -e "$scratch/ready"
+restart_at_once
+kill -9 $!
 is "flushed files are published in the order of their last flush" "first|second|third" "$(payloads q)"
 find "$q" -maxdepth 1 -type f -delete
 head -c 400000 /dev/urandom >"$scratch/large"
+daemon=$(spool_pid)
 "$python" -c 'import os, signal, sys
 fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o644)
 data = open(sys.argv[3], "rb").read()
@@ -145,7 +161,7 @@ os.close(os.dup(fd))
 open(sys.argv[2], "w").close()
 signal.pause()' "$q/large" "$scratch/large.ready" "$scratch/large" &
 wait_until 10 test -e "$scratch/large.ready"
-restart
+restart_at_once
 t "a large one is whole" cmp "$scratch/large" "$q/large"
 rm "$q/large"
 
