@@ -157,6 +157,8 @@ static inline const char *spool__own_name(const struct message *message) {
 
 /* Is `name` in `directory` a staged one? */
 int spool__is_staged(struct spool *spool, int64_t directory, const char *name, bool *staged);
+/* Does anything stand under that name there, but for the message `number`? 1, 0 or a negative errno. */
+int spool__is_taken(struct spool *spool, int64_t directory, const char *name, int64_t number);
 /* `name` when it is free in `directory` (or `number` has it), else a numbered form of it that is, and is not a staged one. */
 int spool__fit_name(struct spool *spool, int64_t directory, const char *name, int64_t number,
                     char out[SPOOL_NAME_MAX + 1]);

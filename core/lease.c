@@ -40,7 +40,7 @@ static int64_t lease_ns(const struct settings *settings) {
 int spool__claim(struct spool *spool, const struct message *message, const struct directory *to, const char *name,
                  struct spool_caller caller) {
     const struct settings *settings;
-    struct message lease = *message, taken;
+    struct message lease = *message;
     int rc = spool__settings(spool, message->queue, &settings);
     if (rc)
         return rc;
@@ -49,9 +49,9 @@ int spool__claim(struct spool *spool, const struct message *message, const struc
         return -ETXTBSY;
     if (message->state == SPOOL_DELAYED || (settings->value[SPOOL_PAUSED] && same_queue))
         return -EAGAIN;
-    rc = spool__find_message(spool, to->entry.key, name, &taken);
-    if (rc != -ENOENT)
-        return rc ? rc : -EEXIST;
+    rc = spool__is_taken(spool, to->entry.key, name, 0);
+    if (rc)
+        return rc < 0 ? rc : -EEXIST;
     if (!same_queue)
         return -EINVAL;
     lease.state = SPOOL_CLAIMED_STATE;
@@ -84,10 +84,10 @@ int spool__renew(struct spool *spool, const struct message *message, int64_t end
 }
 
 int spool__hand_over(struct spool *spool, const struct message *message, int64_t to, const char *name) {
-    struct message moved = *message, taken;
-    int rc = spool__find_message(spool, to, name, &taken);
-    if (rc != -ENOENT)
-        return rc ? rc : taken.number == message->number ? 0 : -EEXIST;
+    struct message moved = *message;
+    int rc = spool__is_taken(spool, to, name, message->number);
+    if (rc)
+        return rc < 0 ? rc : -EEXIST;
     memcpy(moved.home_name, spool__own_name(message), strlen(spool__own_name(message)) + 1);
     if (strcmp(moved.home_name, name) == 0)
         moved.home_name[0] = '\0';

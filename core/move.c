@@ -65,10 +65,9 @@ static int rename_message(struct move *move) {
 }
 
 static int rename_dead(struct move *move) {
-    struct message taken;
-    int rc = spool__find_message(move->spool, move->to->entry.key, move->name, &taken);
-    if (rc != -ENOENT)
-        return rc ? rc : -EEXIST;
+    int rc = spool__is_taken(move->spool, move->to->entry.key, move->name, 0);
+    if (rc)
+        return rc < 0 ? rc : -EEXIST;
     struct message renamed = *move->message;
     memcpy(renamed.name, move->name, strlen(move->name) + 1);
     spool__promise(move->spool);

@@ -20,8 +20,7 @@ int spool__is_staged(struct spool *spool, int64_t directory, const char *name, b
     return rc;
 }
 
-/* Does anything stand under that name there, but for the message `number`? 1, 0 or a negative errno. */
-static int is_taken(struct spool *spool, int64_t directory, const char *name, int64_t number) {
+int spool__is_taken(struct spool *spool, int64_t directory, const char *name, int64_t number) {
     struct message message;
     struct directory *found;
     int rc = spool__find_message(spool, directory, name, &message);
@@ -40,7 +39,7 @@ static int is_unusable(struct spool *spool, int64_t directory, const char *name,
     int rc = may_be_staged ? 0 : spool__is_staged(spool, directory, out, &staged);
     if (rc || staged)
         return rc ? rc : 1;
-    return is_taken(spool, directory, out, 0);
+    return spool__is_taken(spool, directory, out, 0);
 }
 
 /*
@@ -77,7 +76,7 @@ int spool__fit_name(struct spool *spool, int64_t directory, const char *name, in
                     char out[SPOOL_NAME_MAX + 1]) {
     char own[SPOOL_NAME_MAX + 1];
     memcpy(own, name, strlen(name) + 1); /* `name` may be `out` */
-    int rc = is_taken(spool, directory, own, number);
+    int rc = spool__is_taken(spool, directory, own, number);
     if (rc == 1)
         return find_free_number(spool, directory, own, out);
     if (rc == 0)
@@ -112,7 +111,7 @@ static int is_held_elsewhere(struct spool *spool, int64_t queue, const char *nam
     if (rc)
         return rc;
     rc = spool__find_directory(spool, queue, "dead", &dead);
-    return rc == 0 ? is_taken(spool, dead->entry.key, name, 0) : rc == -ENOENT ? 0 : rc;
+    return rc == 0 ? spool__is_taken(spool, dead->entry.key, name, 0) : rc == -ENOENT ? 0 : rc;
 }
 
 /* A file that nobody would miss: staged, or held back and empty. */
