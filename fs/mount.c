@@ -165,12 +165,13 @@ static int check_database(const struct places *places, struct refusal *refusal) 
                   places->database, kind);
 }
 
-/* A mount whose daemon is gone answers ENOTCONN, but not to stat() while the kernel still knows the answer. */
+/* A mount whose daemon is gone answers ENOTCONN, but not to stat() while the kernel still knows the answer; ECONNABORTED, when
+ * the last of a killed daemon's threads went while we asked. */
 static int replace_dead(const char *mount_point, const char *subtype, struct refusal *refusal) {
     struct statfs asked;
     int result;
 
-    while (statfs(mount_point, &asked) < 0 && errno == ENOTCONN) {
+    while (statfs(mount_point, &asked) < 0 && (errno == ENOTCONN || errno == ECONNABORTED)) {
         if (!is_spool(mount_point, subtype))
             return refuse(refusal, EX_TEMPFAIL,
                           "the mount on %s, or above it, is dead and not a spool's: unmount it first", mount_point);
