@@ -135,8 +135,10 @@ static int to_dead(struct spool *spool, const struct message *message, const cha
 }
 
 int spool__bury(struct spool *spool, const struct message *message, const char *name, const char *why) {
-    spool__count(spool, message->queue, COUNT_BURIED, 1);
-    return to_dead(spool, message, name, why);
+    int rc = to_dead(spool, message, name, why);
+    if (!rc)
+        spool__count(spool, message->queue, COUNT_BURIED, 1);
+    return rc;
 }
 
 static int64_t backoff_ns(const struct settings *settings, int64_t attempts) {
@@ -158,8 +160,10 @@ int spool__fail(struct spool *spool, const struct message *message, const char *
         char reason[sizeof failed.reason];
         snprintf(reason, sizeof reason, "attempt %lld of %lld failed: %s", (long long)message->attempts,
                  (long long)max_attempts, why);
-        spool__count(spool, message->queue, COUNT_FAILED, 1);
-        return to_dead(spool, message, NULL, reason);
+        rc = to_dead(spool, message, NULL, reason);
+        if (!rc)
+            spool__count(spool, message->queue, COUNT_FAILED, 1);
+        return rc;
     }
     let_go(spool, message, &failed);
     failed.directory = failed.queue;

@@ -91,6 +91,7 @@ static int publish(struct move *move) {
     if (held && !staged && !place && message.queue == move->message->queue)
         place = message.place;
     message.directory = move->to->entry.key;
+    message.attempts = 0; /* those of a message that is withdrawn are forgotten */
     memcpy(message.name, move->name, strlen(move->name) + 1);
     if (!staged)
         spool__promise(spool);
@@ -98,10 +99,11 @@ static int publish(struct move *move) {
 }
 
 static int withdraw(struct move *move) {
-    if (spool__is_published(move->message->state))
+    int rc = publish(move);
+    if (!rc && spool__is_published(move->message->state))
         spool__count(move->spool, move->message->queue, COUNT_CANCELLED, 1);
     spool__promise(move->spool);
-    return publish(move);
+    return rc;
 }
 
 static int claim(struct move *move) {

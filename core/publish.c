@@ -128,10 +128,12 @@ static int number_the_older(struct spool *spool, const struct message *older) {
     return spool__update_message(spool, older, &numbered);
 }
 
-/* A directory or a link stands there: only a link can be replaced. */
-static int take_from_directory(struct spool *spool, int64_t directory, const char *name) {
+/* A directory or a link stands there: only a link can be replaced. `claimed` and `dead` do even while they are removed. */
+static int take_from_directory(struct spool *spool, const struct directory *directory, const char *name) {
     struct directory *found;
-    int rc = spool__find_directory(spool, directory, name, &found);
+    if (directory->kind == SPOOL_QUEUE && (strcmp(name, "claimed") == 0 || strcmp(name, "dead") == 0))
+        return -EISDIR;
+    int rc = spool__find_directory(spool, directory->entry.key, name, &found);
     if (rc)
         return rc == -ENOENT ? 0 : rc;
     return found->kind == SPOOL_LINK ? spool__delete_directory(spool, found) : -EISDIR;
@@ -154,7 +156,7 @@ int spool__take_name(struct spool *spool, int64_t directory, const char *name, i
     if (rc == -ENOENT) {
         rc = reject ? is_held_elsewhere(spool, directory, name) : 0;
         if (rc == 0)
-            return take_from_directory(spool, directory, name);
+            return take_from_directory(spool, parent, name);
         spool__promise(spool);
         return rc < 0 ? rc : -EEXIST;
     }
