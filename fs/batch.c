@@ -15,6 +15,7 @@ void batch_init(struct batch *batch) {
 }
 
 static void tell_time(struct fs *fs) {
+    bool changed = spool_changed(fs->spool);
     int result;
 
     fs->now = fs_time();
@@ -22,12 +23,14 @@ static void tell_time(struct fs *fs) {
     fs->frozen = fs->read_only ? -EROFS : result;
     if (result < 0 && result != -EROFS)
         fs->batch.suspect = true;
+    if (!changed && spool_changed(fs->spool))
+        fs->batch.binding = true;
+    fs->batch.promised |= spool_promised(fs->spool);
 }
 
-void batch_run(struct fs *fs, struct task *task) {
+static void run(struct fs *fs, struct task *task) {
     struct batch *batch = &fs->batch;
 
-    tell_time(fs);
     if (batch->tasks == 0)
         batch->begun_ns = fs->now.boot_ns;
     task->next = NULL;
@@ -36,10 +39,14 @@ void batch_run(struct fs *fs, struct task *task) {
     batch->last = &task->next;
     batch->tasks++;
     batch->running = task;
-    batch->promised |= spool_promised(fs->spool);
     task->run(fs, task);
     batch->promised |= spool_promised(fs->spool);
     batch->running = NULL;
+}
+
+void batch_run(struct fs *fs, struct task *task) {
+    tell_time(fs);
+    run(fs, task);
 }
 
 void batch_defer(struct fs *fs, struct outcome *outcome, bool awaited) {
@@ -49,6 +56,11 @@ void batch_defer(struct fs *fs, struct outcome *outcome, bool awaited) {
     batch->outcomes = outcome;
     batch->running->pending = true;
     batch->awaited |= awaited;
+}
+
+int batch_bind(struct fs *fs) {
+    fs->batch.binding = true;
+    return fs->frozen;
 }
 
 void batch_fail(struct fs *fs) {
@@ -137,7 +149,7 @@ static void complain(struct fs *fs, int result) {
     fs->complained = result < 0;
 }
 
-/* Returns the tasks that are to be run again. `alone`: there is one, which was. */
+/* Returns the tasks that are to be run again. `alone`: this was the second time. */
 static struct task *finish(struct fs *fs, bool alone) {
     struct batch batch = fs->batch;
     enum verdict verdict;
@@ -151,17 +163,26 @@ static struct task *finish(struct fs *fs, bool alone) {
     return end_tasks(fs, batch.first, verdict == BATCH_UNDONE);
 }
 
+/* What falls due is a transaction of its own here: if there is no room for that, the task may still succeed. */
+static void run_alone(struct fs *fs, struct task *task) {
+    tell_time(fs);
+    if (commit(fs) < 0)
+        fs->frozen = fs->read_only ? -EROFS : 0;
+    batch_init(&fs->batch);
+    run(fs, task);
+    finish(fs, true);
+}
+
 void batch_end(struct fs *fs) {
     struct task *again;
 
     if (fs->batch.tasks == 0)
         return;
-    again = finish(fs, fs->batch.tasks == 1);
+    again = finish(fs, false);
     while (again) {
         struct task *task = again;
 
         again = task->next;
-        batch_run(fs, task);
-        finish(fs, true);
+        run_alone(fs, task);
     }
 }

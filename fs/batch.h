@@ -8,11 +8,14 @@
  *
  *     batch_run(task) ... batch_run(task)   batch_end(): commit ──▶ BATCH_COMMITTED
  *                                                  │ no space, no memory
- *                                                  ├─ several tasks: BATCH_UNDONE, then each alone
- *                                                  ├─ one task: BATCH_REFUSED with the error
+ *                                                  ├─ the first time: BATCH_UNDONE, then each task alone
+ *                                                  ├─ alone: BATCH_REFUSED with the error
  *                                                  └─ the disk failed: BATCH_UNKNOWN
  *
  * A task that leaves no outcome is not run again: whatever it had to say has been said.
+ *
+ * Last closes bind nobody. A file that was flushed is published by recovery if a crash comes before the commit, so what others see
+ * of it meanwhile may be answered at once. Everything else that changes something begins with batch_bind().
  */
 #ifndef BATCH_H
 #define BATCH_H
@@ -49,6 +52,7 @@ struct batch {
     size_t tasks;
     struct task *running;
     struct outcome *outcomes; /* the newest first */
+    bool binding;             /* something in it cannot be found out again after a crash: answers wait for the commit */
     bool awaited;             /* somebody waits for an outcome: commit soon */
     bool failed;              /* memory ran out in the middle of a task */
     bool promised;            /* something in it should be on stable storage soon, though nobody waits for it */
@@ -61,6 +65,8 @@ void batch_init(struct batch *batch);
 void batch_run(struct fs *fs, struct task *task);
 /* From within a task. `awaited`: a process waits for it. The outcome stays the caller's memory; its end is called exactly once. */
 void batch_defer(struct fs *fs, struct outcome *outcome, bool awaited);
+/* From within a task, before it changes something. Returns 0, or the error (-EROFS) if nothing may be changed. */
+int batch_bind(struct fs *fs);
 /* From within a task: it could not be done for want of memory. */
 void batch_fail(struct fs *fs);
 /* Commit, and see to all outcomes and tasks. Does nothing when nothing was run. */

@@ -23,7 +23,7 @@ struct fs {
     bool read_only;
 
     struct spool_time now; /* of the running task */
-    int frozen;            /* the error of everything that changes something, or 0 */
+    int frozen;            /* the error of everything that changes something, or 0: see batch_bind() */
     struct batch batch;
     uint64_t ticket; /* of the last commit */
     bool unsaved;    /* something was committed since the last checkpoint */

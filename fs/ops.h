@@ -2,7 +2,7 @@
  * ops.h - the handlers, one for each request of the kernel; fs_operations (ops.c) is the table of them.
  *
  * A handler calls the engine and answers through reply.h, once, at once or from a task of its own. None waits for
- * anything. A request that would change something begins with fs->frozen.
+ * anything. A request that would change something begins with batch_bind().
  */
 #ifndef OPS_H
 #define OPS_H

@@ -157,7 +157,7 @@ static void set_control(struct fs *fs, fuse_req_t req, struct node node, int whi
 void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attributes, int which, struct fuse_file_info *file) {
     struct fs *fs = fuse_req_userdata(req);
     struct node node = node_of(ino);
-    int result = fs->frozen;
+    int result = batch_bind(fs);
 
     if (result == 0 && node.kind != NODE_ENTRY) {
         set_control(fs, req, node, which);

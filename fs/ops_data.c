@@ -160,7 +160,7 @@ static void write_later(struct fs *fs, fuse_req_t req, struct handle *handle, co
 
 static void write_file(struct fs *fs, fuse_req_t req, struct handle *handle, const char *bytes, size_t size,
                        int64_t offset) {
-    int result = fs->frozen;
+    int result = batch_bind(fs);
 
     if (result == 0)
         result = spool_admit_write(handle->writer, size, &offset);
@@ -178,13 +178,22 @@ static void write_file(struct fs *fs, fuse_req_t req, struct handle *handle, con
         answer_write(fs, req, spool_write(handle->writer, bytes, size, offset), size);
 }
 
+static void write_control(struct fs *fs, fuse_req_t req, struct node node, struct handle *handle, const char *bytes,
+                          size_t size) {
+    int result = batch_bind(fs);
+
+    if (result == 0)
+        result = control_write(fs, node, handle, bytes, size);
+    answer_write(fs, req, result, size);
+}
+
 void op_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
               struct fuse_file_info *file) {
     struct fs *fs = fuse_req_userdata(req);
     struct handle *handle = handle_of(file);
 
     if (handle->text)
-        answer_write(fs, req, fs->frozen < 0 ? fs->frozen : control_write(fs, node_of(ino), handle, bytes, size), size);
+        write_control(fs, req, node_of(ino), handle, bytes, size);
     else if (!handle->writer)
         reply_error(fs, req, -EBADF);
     else

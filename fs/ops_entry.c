@@ -48,9 +48,10 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
 /* May something be made or removed under this name? The directory's number, or -EPERM, -EROFS. */
 static int64_t find_parent(struct fs *fs, fuse_ino_t parent, const char *name) {
     struct node directory = node_of(parent);
+    int result = batch_bind(fs);
 
-    if (fs->frozen < 0)
-        return fs->frozen;
+    if (result < 0)
+        return result;
     if (directory.kind != NODE_ENTRY || control_is_entry(fs, directory.number, name))
         return -EPERM;
     return directory.number;
@@ -163,9 +164,10 @@ void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name
 
 static int reset_setting(struct fs *fs, struct node config, const char *name) {
     enum spool_setting setting = spool_setting_find(name);
+    int result = batch_bind(fs);
 
-    if (fs->frozen < 0)
-        return fs->frozen;
+    if (result < 0)
+        return result;
     return setting == SPOOL_SETTINGS ? -ENOENT : spool_reset_setting(fs->spool, config.number, setting);
 }
 

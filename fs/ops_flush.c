@@ -43,8 +43,12 @@ static void settle(struct job *job) {
 static void finish(struct fs *fs, struct task *task) {
     struct flush *flush = (struct flush *)work_of_task(task);
 
+    int result = batch_bind(fs);
+
     if (flush->result < 0)
-        reply_error(fs, flush->work.req, flush->result);
+        result = flush->result;
+    if (result < 0)
+        reply_error(fs, flush->work.req, result);
     else
         store(fs, flush->work.req, flush->handle, flush->last_here, flush->always);
 }
@@ -72,8 +76,10 @@ static void settle_and_store(struct fs *fs, fuse_req_t req, struct handle *handl
 }
 
 static void save(struct fs *fs, fuse_req_t req, struct handle *handle, bool last_here, bool always) {
-    if (fs->frozen < 0)
-        reply_error(fs, req, fs->frozen);
+    int result = batch_bind(fs);
+
+    if (result < 0)
+        reply_error(fs, req, result);
     else if (spool_writer_dirty(handle->writer) && spool_writer_blocks(handle->writer))
         settle_and_store(fs, req, handle, last_here, always);
     else

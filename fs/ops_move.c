@@ -87,9 +87,10 @@ static int move_entry(struct fs *fs, const struct move *move) {
 static int check(struct fs *fs, fuse_ino_t from, const char *from_name, fuse_ino_t to, const char *to_name,
                  unsigned flags, struct move *move) {
     struct node source = node_of(from), target = node_of(to);
+    int result = batch_bind(fs);
 
-    if (fs->frozen < 0)
-        return fs->frozen;
+    if (result < 0)
+        return result;
     if (flags & ~(unsigned)RENAME_NOREPLACE)
         return -EINVAL;
     if (strlen(from_name) > SPOOL_NAME_MAX || strlen(to_name) > SPOOL_NAME_MAX)
@@ -109,7 +110,10 @@ static int check(struct fs *fs, fuse_ino_t from, const char *from_name, fuse_ino
 
 static void try_again(struct fs *fs, struct task *task) {
     struct parked *parked = (struct parked *)task;
-    int result = fs->frozen < 0 ? fs->frozen : move_entry(fs, &parked->move);
+    int result = batch_bind(fs);
+
+    if (result == 0)
+        result = move_entry(fs, &parked->move);
 
     parked->answered = result != -ETXTBSY || fs->now.boot_ns >= parked->until_ns;
     if (parked->answered)

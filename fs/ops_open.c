@@ -104,9 +104,10 @@ static int open_to_write(struct fs *fs, fuse_req_t req, int64_t number, int flag
 static int open_node(struct fs *fs, fuse_req_t req, struct node node, struct fuse_file_info *file,
                      struct handle **out) {
     bool write = wants_to_write(file);
+    int result = write ? batch_bind(fs) : 0;
 
-    if (write && fs->frozen < 0)
-        return fs->frozen;
+    if (result < 0)
+        return result;
     if (node.kind == NODE_STATISTICS && write)
         return -EPERM;
     if (node.kind != NODE_ENTRY)
@@ -134,7 +135,7 @@ static int create(struct fs *fs, fuse_req_t req, struct node parent, const char 
     struct spool_entry directory, entry;
     struct spool_writer *writer;
     struct handle *handle;
-    int result = fs->frozen;
+    int result = batch_bind(fs);
 
     if (result == 0 && (parent.kind != NODE_ENTRY || control_is_entry(fs, parent.number, name)))
         result = -EPERM;

@@ -59,6 +59,7 @@ static void run_job(struct job *job) {
 }
 
 static void run_task(struct fs *fs, struct task *task) {
+    fs->batch.binding = true;
     finish(fs, (struct resizing *)work_of_task(task));
 }
 
@@ -116,7 +117,7 @@ void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t 
     struct fs *fs = fuse_req_userdata(req);
     struct handle *handle = handle_of(file);
     struct spool_entry entry;
-    int result = fs->frozen;
+    int result = batch_bind(fs);
 
     (void)ino;
     if (result == 0 && mode != 0 && mode != FALLOC_FL_KEEP_SIZE)

@@ -71,7 +71,7 @@ bool overwrite_returned(struct fs *fs, pid_t thread, int64_t number) {
 }
 
 void overwrite_expire(struct fs *fs, int64_t now_ns) {
-    while (overwrite_next_ns(fs) <= now_ns && fs->overwrites.count > 0)
+    while (overwrite_next_ns(fs) <= now_ns && fs->overwrites.count > 0 && batch_bind(fs) == 0)
         undo(fs, 0);
 }
 

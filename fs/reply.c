@@ -65,8 +65,10 @@ static void end(struct fs *fs, struct outcome *outcome, enum verdict verdict, in
         return;
     }
     /* The engine has taken back what it opened. */
-    if (reply->handle)
+    if (reply->handle) {
         handle_forget(reply->handle);
+        reply->changed = true;
+    }
     if (verdict == BATCH_UNDONE) {
         fuse_reply_none(reply->req);
         free(reply);
@@ -84,7 +86,7 @@ static bool is_suspect(const struct reply *reply) {
 static void answer(struct fs *fs, const struct reply *draft, const void *bytes) {
     struct reply *reply;
     bool promised = spool_promised(fs->spool) || draft->durable;
-    bool changed = spool_changed(fs->spool);
+    bool changed = spool_changed(fs->spool) && fs->batch.binding;
     bool suspect = is_suspect(draft);
 
     if (!promised && !changed && !suspect && !draft->handle) {

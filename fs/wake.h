@@ -10,8 +10,8 @@
 static inline void wake_up(int event) {
     uint64_t one = 1;
 
-    while (write(event, &one, sizeof one) < 0)
-        ;
+    if (write(event, &one, sizeof one) < 0)
+        return;
 }
 
 static inline void wake_clear(int event) {
