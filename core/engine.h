@@ -129,7 +129,7 @@ struct message {
     int64_t mtime_ns, ctime_ns, published_ns;
     struct content_summary content; /* size, payload, in_file, hash */
     int64_t seal;
-    int64_t flushed; /* 0: never */
+    int64_t flushed; /* 0: never; leased: number of the claim */
     bool unsure;
     int64_t target; /* 0: none */
     enum draft_kind draft_kind;

@@ -17,6 +17,7 @@ static void let_go(const struct spool *spool, const struct message *old, struct 
     message->home_name[0] = '\0';
     message->holder = -1;
     message->end_ns = message->end_boot_ns = 0;
+    message->flushed = 0;
     message->ctime_ns = spool->now.wall_ns;
 }
 
@@ -54,6 +55,9 @@ int spool__claim(struct spool *spool, const struct message *message, const struc
         return rc < 0 ? rc : -EEXIST;
     if (!same_queue)
         return -EINVAL;
+    lease.flushed = spool__number(spool); /* tells it from other leases of the same message */
+    if (lease.flushed < 0)
+        return (int)lease.flushed;
     lease.state = SPOOL_CLAIMED_STATE;
     lease.directory = to->entry.key;
     if (strcmp(name, message->name) != 0)

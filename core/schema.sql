@@ -62,7 +62,8 @@ CREATE TABLE message (
     in_file      INTEGER NOT NULL CHECK (in_file IN (0, 1)),
     hash         INTEGER NOT NULL,      -- XXH3 of the payload
     seal         INTEGER NOT NULL,      -- XXH3 of hash, size, number, queue, place and own name
-    flushed      INTEGER,               -- open, draft: number of its last flush, in their order; NULL: never flushed
+    flushed      INTEGER,               -- open, draft: number of its last flush, in their order; NULL: never flushed;
+                                        -- leased: number of the claim
     unsure       INTEGER NOT NULL,      -- open, draft: written to after that flush, or open for long since
     target       INTEGER,               -- draft: the message whose new content this is
     draft_kind   INTEGER,               -- draft: enum draft_kind

@@ -21,7 +21,7 @@ struct spool_writer {
     bool append;
     struct spool_caller caller;
     enum spool_state opened_as;
-    int64_t attempts;    /* of the lease it was opened under */
+    int64_t claim;       /* the lease it was opened under */
     struct draft *draft; /* NULL until something is written */
 };
 
@@ -38,7 +38,7 @@ static int new_writer(struct spool *spool, int64_t file, bool append, struct spo
         .append = append,
         .caller = caller,
         .opened_as = message->state,
-        .attempts = message->attempts,
+        .claim = message->flushed,
     };
     int rc = spool__later(spool, NULL, free, writer);
     if (rc)
@@ -403,7 +403,7 @@ static int begin_writing(struct spool_writer *writer, bool overwrites) {
     if (rc)
         return rc;
     if (writer->opened_as == SPOOL_CLAIMED_STATE)
-        return message.state == SPOOL_CLAIMED_STATE && message.attempts == writer->attempts
+        return message.state == SPOOL_CLAIMED_STATE && message.flushed == writer->claim
                    ? begin_checkpoint(writer, &message, overwrites)
                    : -ESTALE;
     switch (message.state) {
@@ -438,7 +438,7 @@ static int check_size(struct spool_writer *writer, int64_t size) {
     return spool__free_bytes(spool) < spool->reserve_bytes ? -ENOSPC : 0;
 }
 
-static int admit(struct spool_writer *writer, bool overwrites, int64_t size, bool grows) {
+static int admit(struct spool_writer *writer, bool overwrites, int64_t size, bool writes) {
     int rc = writer->draft ? 0 : begin_writing(writer, overwrites);
     if (rc)
         return rc;
@@ -451,7 +451,7 @@ static int admit(struct spool_writer *writer, bool overwrites, int64_t size, boo
     if (rc)
         return rc;
     mark_begun(draft);
-    if (grows)
+    if (writes || size > draft->content.size)
         rc = check_size(writer, size);
     if (!rc)
         rc = spool__admit_draft(draft, size);
@@ -479,7 +479,7 @@ int spool_admit_write(struct spool_writer *writer, size_t length, int64_t *offse
 int spool_admit_resize(struct spool_writer *writer, int64_t length) {
     if (length < 0)
         return -EINVAL;
-    int rc = admit(writer, length == 0, length, writer->draft && length > writer->draft->content.size);
+    int rc = admit(writer, length == 0, length, false);
     if (!rc && writer->draft->content.in_file)
         writer->draft->content.size = length;
     return rc;
@@ -516,7 +516,10 @@ bool spool_writer_dirty(const struct spool_writer *writer) {
 int spool_settle(struct spool_writer *writer) {
     if (!writer->draft)
         return 0;
-    int rc = content_settle(&writer->draft->content);
+    int rc = atomic_load(&writer->draft->failure);
+    if (rc)
+        return rc; /* it is not whole: that it cannot be summed up says nothing of the disk */
+    rc = content_settle(&writer->draft->content);
     if (rc)
         atomic_store(&writer->draft->failure, rc);
     if (rc == -EIO)
