@@ -30,7 +30,7 @@ struct payloads {
     size_t doomed_count, doomed_capacity;
 };
 
-/* `make`: make the directory when it is absent. */
+/* `make`: make the directory when it is absent; its name is on stable storage then. */
 int payloads_open(struct payloads *payloads, const char *database, bool make, struct db_tap *tap);
 void payloads_close(struct payloads *payloads);
 

@@ -116,7 +116,7 @@ static int open_parts(struct spool *spool, const char *path, const struct spool_
     int rc = options->read_only ? 0 : make_parent(path, why, why_size);
     if (rc)
         return rc;
-    db_options.log_bytes = log_bytes_for(path);
+    db_options.log_bytes = options->log_bytes ? options->log_bytes : log_bytes_for(path);
     rc = db_open(path, &db_options, &spool->db, why, why_size);
     if (rc)
         return rc;

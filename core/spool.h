@@ -75,6 +75,7 @@ struct spool_options {
     gid_t gid;
     const char *boot_id;   /* names this boot of the machine: leases of another boot are given a fresh end */
     int64_t reserve_bytes; /* free disk space below which publishing is refused; < 0: 1% of the disk, 1 to 64 MiB */
+    int64_t log_bytes;     /* what the log is grown to beforehand; 0: as fits the disk, 16 MiB at most */
     struct db_tap *tap;    /* tests: sees every write to the disk; else NULL */
 };
 
