@@ -111,18 +111,57 @@ static void open_spool(struct fixture *f) {
         fail_msg("open: %s (%d)", why, rc);
 }
 
+/* --- what is open ------------------------------------------------------------------------------------------------------- */
+
+static void note_open(struct fixture *f, struct open_files *files, void *file) {
+    int i = 0;
+    while (i < MOST_OPEN && files->file[i])
+        i++;
+    if (i == MOST_OPEN)
+        fail_msg("too many open files");
+    files->file[i] = file;
+    if (f->batching)
+        files->opened |= UINT64_C(1) << i;
+}
+
+static void note_closed(struct fixture *f, struct open_files *files, void *file) {
+    for (int i = 0; i < MOST_OPEN; i++) {
+        if (files->file[i] != file)
+            continue;
+        if (f->batching)
+            files->closed |= UINT64_C(1) << i;
+        else
+            files->file[i] = NULL;
+    }
+}
+
+/* The batch is over: what was closed in it is gone, or, when it was undone, what was opened. */
+static void settle_open_files(struct open_files *files, bool undone) {
+    uint64_t gone = undone ? files->opened : files->closed;
+    for (int i = 0; i < MOST_OPEN; i++) {
+        if (gone >> i & 1)
+            files->file[i] = NULL;
+    }
+    files->opened = files->closed = 0;
+}
+
+static void end_batch(struct fixture *f, bool undone) {
+    f->batching = false;
+    settle_open_files(&f->writers, undone);
+    settle_open_files(&f->readers, undone);
+}
+
 /* Close, after whatever is open in it. */
 static void close_spool(struct fixture *f) {
     uint64_t ticket;
     if (f->batching)
         roll_back(f);
     for (int i = 0; i < MOST_OPEN; i++) {
-        if (f->writers[i])
-            (void)spool_close_writer(f->writers[i], true);
-        spool_close_reader(f->readers[i]);
-        f->writers[i] = NULL;
-        f->readers[i] = NULL;
+        if (f->writers.file[i])
+            (void)spool_close_writer(f->writers.file[i], true);
+        spool_close_reader(f->readers.file[i]);
     }
+    f->writers = f->readers = (struct open_files){0};
     (void)!spool_commit(f->spool, &ticket);
     spool_close(f->spool);
     f->spool = NULL;
@@ -219,8 +258,8 @@ void begin_batch(struct fixture *f) {
 }
 
 int commit_batch(struct fixture *f) {
-    f->batching = false;
     int rc = spool_commit(f->spool, &f->ticket);
+    end_batch(f, rc != 0);
     if (!rc)
         rc = spool_sync(f->spool, f->ticket);
     if (!rc)
@@ -229,8 +268,8 @@ int commit_batch(struct fixture *f) {
 }
 
 void roll_back(struct fixture *f) {
-    f->batching = false;
     spool_rollback(f->spool);
+    end_batch(f, true);
 }
 
 void advance(struct fixture *f, int64_t ns) {
@@ -335,15 +374,6 @@ int release(struct fixture *f, const char *name) {
 
 /* --- writing ------------------------------------------------------------------------------------------------------------ */
 
-static struct spool_writer *note_writer(struct fixture *f, struct spool_writer *writer) {
-    for (int i = 0; i < MOST_OPEN; i++) {
-        if (!f->writers[i])
-            return f->writers[i] = writer;
-    }
-    fail_msg("too many writers");
-    return NULL;
-}
-
 int try_create(struct fixture *f, int64_t directory, const char *name, uint32_t mode, int flags,
                struct spool_writer **out) {
     struct spool_entry entry;
@@ -351,7 +381,7 @@ int try_create(struct fixture *f, int64_t directory, const char *name, uint32_t 
     int rc =
         (int)DO(f, spool_create(f->spool, directory, name, mode, flags & CREATE_EXCLUSIVE, f->caller, &entry, &writer));
     if (!rc)
-        writer = note_writer(f, writer);
+        note_open(f, &f->writers, writer);
     if (!rc && out)
         *out = writer;
     return rc;
@@ -374,7 +404,7 @@ int try_open(struct fixture *f, int64_t number, int flags, struct spool_writer *
     if (rc == -ESTALE)
         rc = (int)DO(f, spool_open_writer(f->spool, entry.number, truncate, append, f->caller, &entry, &writer));
     if (!rc)
-        writer = note_writer(f, writer);
+        note_open(f, &f->writers, writer);
     if (!rc && out)
         *out = writer;
     return rc;
@@ -409,10 +439,7 @@ int flush(struct fixture *f, struct spool_writer *writer) {
 
 int release_file(struct fixture *f, struct spool_writer *writer, bool killed) {
     int rc = (int)DO(f, spool_close_writer(writer, killed));
-    for (int i = 0; i < MOST_OPEN && !f->batching; i++) {
-        if (f->writers[i] == writer)
-            f->writers[i] = NULL;
-    }
+    note_closed(f, &f->writers, writer);
     return rc;
 }
 
@@ -454,14 +481,9 @@ int try_read(struct fixture *f, int64_t number, struct spool_reader **out) {
     int rc = (int)DO(f, spool_open_reader(f->spool, number, &reader));
     if (rc)
         return rc;
-    for (int i = 0; i < MOST_OPEN; i++) {
-        if (!f->readers[i]) {
-            *out = f->readers[i] = reader;
-            return 0;
-        }
-    }
-    fail_msg("too many readers");
-    return -EMFILE;
+    note_open(f, &f->readers, reader);
+    *out = reader;
+    return 0;
 }
 
 struct spool_reader *open_to_read(struct fixture *f, int64_t directory, const char *name) {
@@ -490,10 +512,7 @@ void close_reader(struct fixture *f, struct spool_reader *reader) {
     fixture_begin(f);
     spool_close_reader(reader);
     assert_ok(fixture_end(f, 0));
-    for (int i = 0; i < MOST_OPEN && !f->batching; i++) {
-        if (f->readers[i] == reader)
-            f->readers[i] = NULL;
-    }
+    note_closed(f, &f->readers, reader);
 }
 
 const char *content_of(struct fixture *f, int64_t directory, const char *name) {

@@ -60,8 +60,10 @@ struct fixture {
     bool promised; /* the last call's answer was a promise */
     uint64_t ticket;
     int64_t queue, worker; /* `q`, and `q/claimed/w` */
-    struct spool_writer *writers[MOST_OPEN];
-    struct spool_reader *readers[MOST_OPEN];
+    struct open_files {
+        void *file[MOST_OPEN];
+        uint64_t opened, closed; /* in the batch: one bit each */
+    } writers, readers;
     char text[8][4096]; /* what content_of() and names_in() return, in turns */
     int next_text;
 };
