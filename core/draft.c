@@ -40,7 +40,8 @@ bool spool__is_edited(struct spool *spool, int64_t file) {
 
 static void free_draft(void *what) {
     struct draft *draft = what;
-    draft->spool->content_memory_bytes -= (int64_t)draft->content.capacity;
+    if (!draft->content.in_file) /* else they were given back on the way into the file */
+        draft->spool->content_memory_bytes -= (int64_t)draft->content.capacity;
     table_remove(&draft->spool->drafts, &draft->entry);
     content_end(&draft->content);
     free(draft);

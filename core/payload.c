@@ -318,7 +318,8 @@ void payload_stay(struct payloads *payloads, int64_t payload) {
 
 bool payload_is_pinned(struct payloads *payloads, int64_t payload) {
     pthread_mutex_lock(&payloads->lock);
-    bool pinned = table_find(&payloads->pins, payload) != NULL;
+    struct pin *pin = (struct pin *)table_find(&payloads->pins, payload);
+    bool pinned = pin && pin->count > pin->leaving;
     pthread_mutex_unlock(&payloads->lock);
     return pinned;
 }

@@ -50,7 +50,7 @@ int payloads_each(struct payloads *payloads, void (*each)(int64_t payload, void 
 int payload_pin(struct payloads *payloads, int64_t payload);
 void payload_unpin(struct payloads *payloads, int64_t payload, bool left);
 void payload_stay(struct payloads *payloads, int64_t payload);
-bool payload_is_pinned(struct payloads *payloads, int64_t payload);
+bool payload_is_pinned(struct payloads *payloads, int64_t payload); /* by somebody who is not leaving */
 /* A pinned payload in the database was let go: the pin that leaves last is told so, and looks whether it is true. */
 void payload_let_go(struct payloads *payloads, int64_t payload);
 bool payload_leave(struct payloads *payloads, int64_t payload);
