@@ -8,6 +8,7 @@
 #include "batch.h"
 #include "flusher.h"
 #include "handle.h"
+#include "notice.h"
 #include "overwrite.h"
 #include "pool.h"
 #include "serve.h"
@@ -31,6 +32,7 @@ struct fs {
 
     struct handles handles;
     struct overwrites overwrites;
+    struct notices notices;
     struct parked *parked; /* a rename that waits for a last close; NULL: none */
     bool released;         /* a file was closed since it was tried */
 

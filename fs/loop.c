@@ -222,6 +222,7 @@ static bool run_round(struct loop *loop) {
         loop->last_request_ns = now_ns;
     if (batch_is_due(loop, now_ns))
         batch_end(fs);
+    notice_send(fs);
     tidy(loop, now_ns);
     if (fuse_session_exited(fs->session))
         loop->ending = true;
@@ -293,8 +294,12 @@ static void say_farewell(struct loop *loop) {
     struct task farewell = {.run = run_farewell};
     int64_t until_ns = fs_time().boot_ns + FAREWELL_NS;
 
-    while (read_requests(loop) && fs_time().boot_ns < until_ns)
+    /* A notice may wait for a lock whose holder waits for us: until it is through, requests are served. */
+    fs->notices.ending = true;
+    while ((read_requests(loop) && fs_time().boot_ns < until_ns) || fs->notices.telling) {
         batch_end(fs);
+        work_collect(fs);
+    }
     batch_end(fs);
     drain_pool(loop);
     move_give_up(fs);

@@ -10,8 +10,9 @@
 #define FIELD_MASK 0x3f
 #define CONTROL_INODES (UINT64_C(1) << 62)
 
+#define NAME_TIMEOUT_SECONDS 1.0
 #define DIRECTORY_TIMEOUT_SECONDS 1.0
-/* Long enough to spare the GETATTR of the system call whose LOOKUP this answers. */
+/* Times and sizes of messages change by themselves. Long enough to spare the GETATTR of the system call whose LOOKUP this answers. */
 #define MESSAGE_TIMEOUT_SECONDS 0.001
 
 _Static_assert(SPOOL_SETTINGS <= FIELD_MASK + 1, "a setting's number fits its field");
@@ -66,12 +67,10 @@ struct stat node_attributes(const struct spool_entry *entry) {
 }
 
 struct fuse_entry_param node_describe(const struct spool_entry *entry) {
-    bool lasts = S_ISDIR(entry->mode);
-
     return (struct fuse_entry_param){
         .ino = node_of_entry(entry->number),
         .attr = node_attributes(entry),
-        .attr_timeout = lasts ? DIRECTORY_TIMEOUT_SECONDS : MESSAGE_TIMEOUT_SECONDS,
-        .entry_timeout = lasts ? DIRECTORY_TIMEOUT_SECONDS : 0,
+        .attr_timeout = S_ISDIR(entry->mode) ? DIRECTORY_TIMEOUT_SECONDS : MESSAGE_TIMEOUT_SECONDS,
+        .entry_timeout = NAME_TIMEOUT_SECONDS,
     };
 }

@@ -7,13 +7,11 @@
 #include "ops.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "control.h"
 #include "fs.h"
 #include "reply.h"
-#include "work.h"
 
 #define NS_PER_SECOND INT64_C(1000000000)
 
@@ -65,46 +63,17 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file) {
         answer_control(fs, req, node);
 }
 
-/* --- the kernel's cache ------------------------------------------------------------------------------------------- */
+/* --- setting ------------------------------------------------------------------------------------------------------- */
 
-/* `claimed` and `dead` follow their queue, and the kernel cannot know. It is told from another thread: it may wait for a lock whose
- * holder waits for us. */
-struct notice {
-    struct work work;
-    struct fuse_session *session;
-    fuse_ino_t nodes[2];
-};
-
-static void notify(struct job *job) {
-    struct notice *notice = (struct notice *)work_of_job(job);
-
-    for (int i = 0; i < 2; i++)
-        if (notice->nodes[i])
-            fuse_lowlevel_notify_inval_inode(notice->session, notice->nodes[i], -1, 0);
-}
-
-static void free_notice(struct fs *fs, struct task *task) {
-    (void)fs;
-    free(work_of_task(task));
-}
-
-static void tell_followers(struct fs *fs, int64_t queue) {
+/* `claimed` and `dead` follow their queue. */
+static void notice_followers(struct fs *fs, int64_t queue) {
     static const char *const names[] = {"claimed", "dead"};
     struct spool_entry entry;
-    struct notice *notice = calloc(1, sizeof *notice);
 
-    if (!notice)
-        return; /* the kernel asks again within a second */
-    notice->work.job.run = notify;
-    notice->work.task.end = free_notice;
-    notice->session = fs->session;
     for (int i = 0; i < 2; i++)
         if (spool_lookup(fs->spool, queue, names[i], &entry) == 0)
-            notice->nodes[i] = node_of_entry(entry.number);
-    work_defer(fs, &notice->work);
+            notice_attributes(fs, entry.number);
 }
-
-/* --- setting ------------------------------------------------------------------------------------------------------- */
 
 static int64_t ns_of(struct timespec time) {
     if (time.tv_sec > INT64_MAX / NS_PER_SECOND - 1)
@@ -142,7 +111,7 @@ static int set_owner_and_mode(struct fs *fs, int64_t number, const struct stat *
     if (result == 0 && which & FUSE_SET_ATTR_MODE)
         result = spool_chmod(fs->spool, number, attributes->st_mode & 07777);
     if (result == 0 && spool_stat(fs->spool, number, &entry) == 0 && entry.kind == SPOOL_QUEUE)
-        tell_followers(fs, number);
+        notice_followers(fs, number);
     return result;
 }
 

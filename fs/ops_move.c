@@ -15,7 +15,6 @@
 #include "control.h"
 #include "fs.h"
 #include "reply.h"
-#include "work.h"
 
 #define PARKED_MAX_NS 5000000
 
@@ -38,40 +37,6 @@ struct parked {
     struct move move;
 };
 
-/* --- telling the kernel what it cannot know -------------------------------------------------------------------------- */
-
-/* The kernel believes that the directory is where it was asked to be. */
-struct notice {
-    struct work work;
-    struct fuse_session *session;
-    fuse_ino_t parent;
-    char name[SPOOL_NAME_MAX + 1];
-};
-
-static void notify(struct job *job) {
-    struct notice *notice = (struct notice *)work_of_job(job);
-
-    fuse_lowlevel_notify_inval_entry(notice->session, notice->parent, notice->name, strlen(notice->name));
-}
-
-static void free_notice(struct fs *fs, struct task *task) {
-    (void)fs;
-    free(work_of_task(task));
-}
-
-static void tell_elsewhere(struct fs *fs, const struct move *move) {
-    struct notice *notice = calloc(1, sizeof *notice);
-
-    if (!notice)
-        return; /* the kernel asks again within a second */
-    notice->work.job.run = notify;
-    notice->work.task.end = free_notice;
-    notice->session = fs->session;
-    notice->parent = node_of_entry(move->to);
-    strcpy(notice->name, move->to_name);
-    work_defer(fs, &notice->work);
-}
-
 /* --- moving ---------------------------------------------------------------------------------------------------------- */
 
 static int move_entry(struct fs *fs, const struct move *move) {
@@ -80,7 +45,7 @@ static int move_entry(struct fs *fs, const struct move *move) {
                             move->caller, &elsewhere);
 
     if (result == 0 && elsewhere)
-        tell_elsewhere(fs, move);
+        notice_name(fs, move->to, move->to_name);
     return result;
 }
 
