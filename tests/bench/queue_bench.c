@@ -111,7 +111,7 @@ static int run_messages(const struct options *o, const struct phase *phase, cons
 
 /* Sends one message to and fro between two queues of its own, claiming it on each side, until told to stop. */
 static int run_forwarder(const struct options *o, struct shared *shared, int ready_fd, int go_fd) {
-    struct queue queues[2];
+    struct queue queues[2] = {0};
     char byte = 0;
     if (queue_open(&queues[0], o->peer, o->size_bytes, o->processes) ||
         queue_open(&queues[1], o->peer, o->size_bytes, o->processes + 1) || o->peer->publish(&queues[0], "f") ||
@@ -130,7 +130,7 @@ static int run_forwarder(const struct options *o, struct shared *shared, int rea
 
 static int run_worker(const struct options *o, const struct phase *phase, int index, int ready_fd, int go_fd,
                       struct result *r) {
-    struct queue q;
+    struct queue q = {0};
     char byte = 0;
     if (queue_open(&q, o->peer, o->size_bytes, index) || write(ready_fd, &byte, 1) != 1 || read(go_fd, &byte, 1) < 0) {
         return -1;
