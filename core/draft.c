@@ -26,7 +26,7 @@ int spool__draft_error(const struct draft *draft) {
 
 struct draft *spool__visible_draft(struct spool *spool, int64_t file) {
     struct draft *draft = first_of(spool, file);
-    while (draft && (draft->state.kind == WRITES_REPLACE || draft->state.error == -ESTALE))
+    while (draft && (draft->state.kind == WRITES_REPLACE || draft->state.error == -ESTALE || draft->state.finished))
         draft = next_of(draft);
     return draft;
 }
@@ -345,7 +345,7 @@ int spool__mark_unsure(struct draft *draft) {
 static void mark_if_lingering(struct table_entry *entry, void *context) {
     struct draft *draft = (struct draft *)entry;
     struct linger *linger = context;
-    if (!draft->state.stored || draft->state.unsure || linger->rc)
+    if (!draft->state.stored || draft->state.unsure || draft->state.finished || linger->rc)
         return;
     int64_t end = draft->state.stored_boot_ns + SPOOL_LINGER_NS;
     if (end <= linger->spool->now.boot_ns)
@@ -556,8 +556,10 @@ int spool__finish_draft(struct draft *draft) {
     int rc = spool__change(draft->spool);
     if (!rc)
         rc = spool__save_draft(draft);
-    if (!rc)
+    if (!rc) {
+        draft->state.finished = true;
         rc = take_effect(draft);
+    }
     int leftover = doom_leftover(draft);
     int later = spool__later(draft->spool, free_draft, NULL, draft);
     return rc ? rc : leftover ? leftover : later;

@@ -214,6 +214,7 @@ struct draft {
         bool exclusive; /* made with O_EXCL */
         bool gone;      /* the file was removed: nothing will come of it */
         bool killed;
+        bool finished; /* its last writer has closed: it goes with the batch, in which the file may be opened again */
         uint32_t mode; /* replace: of the message, if it becomes one */
         int error;     /* -ESTALE: it lost its message; else why a write was refused */
         int64_t stored_boot_ns;

@@ -264,6 +264,18 @@ static void test_batch__closed_and_opened_again_at_once(void **state) {
     assert_int_equal(f->spool->drafts.count, 0);
 }
 
+static void test_batch__published_and_edited_at_once(void **state) {
+    struct fixture *f = *state;
+    begin_batch(f);
+    put(f, f->queue, "order", "tea");
+    struct spool_writer *writer = open_file(f, f->queue, "order", OPEN_APPEND);
+    assert_ok(write_text(f, writer, "!", 0));
+    assert_ok(close_file(f, writer));
+    assert_ok(commit_batch(f));
+    assert_string_equal(content_of(f, f->queue, "order"), "tea!");
+    assert_int_equal(f->spool->drafts.count, 0);
+}
+
 static void test_batch__of_looks_alone_changes_nothing(void **state) {
     struct fixture *f = *state;
     put(f, f->queue, "order", "tea");
@@ -389,6 +401,7 @@ int main(void) {
         spool_test(test_batch__sees_what_it_has_done),
         spool_test(test_batch__a_close_and_the_removal_after_it_leave_no_payload),
         spool_test(test_batch__closed_and_opened_again_at_once),
+        spool_test(test_batch__published_and_edited_at_once),
         spool_test(test_batch__of_looks_alone_changes_nothing),
         spool_test(test_broken__nothing_changes_any_more_and_everything_can_be_read),
         spool_test(test_broken__by_a_payload_file_too),
