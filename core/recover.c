@@ -3,7 +3,8 @@
  *
  *     open, never flushed                    gone: nothing was promised
  *     open, flushed, sure                    published, in the order of the last flushes
- *     open, flushed, unsure                  kept as .recovered.<name>
+ *     open, flushed, unsure                  kept as .recovered.<name>; so is a file that is not what its row says,
+ *                                            whatever the row says: writing on does not wait for it to be flushed
  *     draft, flushed, sure                   takes effect, as at its last close (a message of its own, when it replaces one
  *                                            that has been claimed)
  *     draft, flushed, unsure                 kept as .recovered.<name of its message>; a checkpoint goes
@@ -16,16 +17,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The content of a file that was changed in place after its row was written. */
+/* What is in a payload file by now. When it is not what was flushed, the message is not sure. */
 static int measure(struct spool *spool, struct message *message) {
-    struct content_summary *content = &message->content;
-    if (!message->unsure || !content->in_file)
+    struct content_summary *content = &message->content, flushed = message->content;
+    if (!content->in_file)
         return 0;
     int rc = payload_size(&spool->payloads, content->payload, &content->size);
-    if (!rc)
+    if (rc == -ENOENT)
+        content->size = rc = 0;
+    if (!rc && content->size > 0)
         rc = payload_hash(&spool->payloads, content->payload, content->size, &content->hash);
-    if (!rc && content->size == 0)
-        content->payload = content->in_file = 0;
+    else if (!rc)
+        *content = (struct content_summary){.hash = content_hash_bytes(NULL, 0)};
+    if (content->size != flushed.size || content->hash != flushed.hash)
+        message->unsure = true;
     return rc;
 }
 
@@ -37,38 +42,35 @@ static int keep_aside(struct spool *spool, const struct message *old, struct mes
     return rc ? rc : spool__publish(spool, old, message, 0, false);
 }
 
-static int recover_file(struct spool *spool, const struct message *old) {
-    struct message message = *old;
+/* `old` is the row, `message` what became of it. */
+static int recover_file(struct spool *spool, const struct message *old, struct message *message) {
     bool staged;
     if (!old->flushed)
         return spool__delete_message(spool, old);
     int rc = spool__is_staged(spool, old->directory, old->name, &staged);
-    if (!rc)
-        rc = measure(spool, &message);
     if (rc)
         return rc;
-    if (old->unsure && !staged)
-        return keep_aside(spool, old, &message, old->directory, old->name);
-    return spool__publish(spool, old, &message, 0, false);
+    if (message->unsure && !staged)
+        return keep_aside(spool, old, message, old->directory, old->name);
+    return spool__publish(spool, old, message, 0, false);
 }
 
 /* A draft whose message is not there any more, or that is not sure, as a file of its own: a replacement that is sure is a message. */
-static int stand_alone(struct spool *spool, const struct message *draft, const struct message *target) {
-    struct message message = *draft;
+static int stand_alone(struct spool *spool, const struct message *draft, struct message *message,
+                       const struct message *target) {
     const char *name = draft->home_name[0] ? draft->home_name : target ? spool__own_name(target) : "draft";
-    message.target = 0;
-    message.draft_kind = WRITES_NEW;
-    message.home_name[0] = '\0';
-    message.attempts = 0;
-    int rc = measure(spool, &message);
-    if (rc || draft->unsure || draft->draft_kind != WRITES_REPLACE)
-        return rc ? rc : keep_aside(spool, draft, &message, draft->queue, name);
-    message.directory = draft->queue;
-    rc = spool__fit_name(spool, draft->queue, name, draft->number, message.name);
-    return rc ? rc : spool__publish(spool, draft, &message, 0, false);
+    message->target = 0;
+    message->draft_kind = WRITES_NEW;
+    message->home_name[0] = '\0';
+    message->attempts = 0;
+    if (message->unsure || draft->draft_kind != WRITES_REPLACE)
+        return keep_aside(spool, draft, message, draft->queue, name);
+    message->directory = draft->queue;
+    int rc = spool__fit_name(spool, draft->queue, name, draft->number, message->name);
+    return rc ? rc : spool__publish(spool, draft, message, 0, false);
 }
 
-static int recover_draft(struct spool *spool, const struct message *draft) {
+static int recover_draft(struct spool *spool, const struct message *draft, struct message *message) {
     struct message target;
     int rc = spool__message(spool, draft->target, &target);
     if (rc && rc != -ENOENT)
@@ -76,26 +78,29 @@ static int recover_draft(struct spool *spool, const struct message *draft) {
     bool found = rc == 0;
     if (draft->draft_kind == WRITES_CHECKPOINT) {
         bool holds = found && target.state == SPOOL_CLAIMED_STATE && target.attempts == draft->attempts;
-        return holds && !draft->unsure ? spool__apply_draft(spool, &target, &draft->content, draft->number)
-                                       : spool__delete_message(spool, draft);
+        return holds && !message->unsure ? spool__apply_draft(spool, &target, &draft->content, draft->number)
+                                         : spool__delete_message(spool, draft);
     }
-    if (found && spool__draft_fits(draft->draft_kind, target.state) && !draft->unsure)
+    if (found && spool__draft_fits(draft->draft_kind, target.state) && !message->unsure)
         return spool__apply_draft(spool, &target, &draft->content, draft->number);
-    return stand_alone(spool, draft, found ? &target : NULL);
+    return stand_alone(spool, draft, message, found ? &target : NULL);
 }
 
 static int recover_written(struct spool *spool) {
     for (;;) {
         struct db_row *row = NULL;
-        struct message message;
+        struct message old, message;
         int rc = db_first(spool->db, &row, Q_message_written);
         int64_t number = rc == 1 ? db_column_int(row, 0) : 0;
         db_done(row);
         if (rc <= 0)
             return rc;
-        rc = spool__message(spool, number, &message);
+        rc = spool__message(spool, number, &old);
+        message = old;
+        if (!rc && old.flushed)
+            rc = measure(spool, &message);
         if (!rc)
-            rc = message.state == SPOOL_DRAFT ? recover_draft(spool, &message) : recover_file(spool, &message);
+            rc = old.state == SPOOL_DRAFT ? recover_draft(spool, &old, &message) : recover_file(spool, &old, &message);
         if (rc)
             return rc;
     }

@@ -302,6 +302,19 @@ static void test_payloads__changed_in_place_after_the_flush_are_measured_anew(vo
     close_reader(f, reader);
 }
 
+/* The row that says so is in a batch that was lost, and the bytes were not. */
+static void test_payloads__changed_in_place_are_noticed_without_a_word_in_the_row(void **state) {
+    struct fixture *f = *state;
+    memset(large, 'x', LARGE);
+    struct spool_writer *writer = put_flushed(f, "order", large);
+    put_flushed(f, "same", large);
+    begin_batch(f);
+    assert_ok(write_text(f, writer, "zz", 0));
+    reopen_after_kill(f);
+    assert_string_equal(messages_in(f, f->queue), ".recovered.order same");
+    assert_int_equal(stat_of(f, f->queue, SPOOL_STAT_PUBLISHED), 1);
+}
+
 static void test_payloads__that_a_reader_had_open_are_removed_at_the_next_start(void **state) {
     struct fixture *f = *state;
     memset(large, 'x', LARGE);
@@ -362,6 +375,7 @@ int main(void) {
         spool_test(test_checkpoint__of_a_lease_that_was_lost_goes),
         spool_test(test_payloads__that_nobody_refers_to_are_removed),
         spool_test(test_payloads__changed_in_place_after_the_flush_are_measured_anew),
+        spool_test(test_payloads__changed_in_place_are_noticed_without_a_word_in_the_row),
         spool_test(test_payloads__that_a_reader_had_open_are_removed_at_the_next_start),
         spool_test(test_recovery__done_twice_is_the_same_as_once),
     };
