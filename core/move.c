@@ -159,6 +159,14 @@ static move_verb *const verbs[][DESTINATIONS] = {
 
 /* --- the destination --- */
 
+/* Going home under its own name or its lease's, which stands for that: then no pattern makes the name a staged one. */
+static bool goes_home(const struct move *move) {
+    const struct message *message = move->message;
+    return (message->state == SPOOL_CLAIMED_STATE || message->state == SPOOL_DEAD_STATE) &&
+           move->to->entry.key == message->queue &&
+           (strcmp(move->name, message->name) == 0 || strcmp(move->name, spool__own_name(message)) == 0);
+}
+
 static int find_destination(struct move *move, enum destination *destination) {
     bool staged, from_staged;
     bool same_queue = spool__queue_of(move->spool, move->to) == move->message->queue;
@@ -170,7 +178,7 @@ static int find_destination(struct move *move, enum destination *destination) {
     switch (move->to->kind) {
     case SPOOL_QUEUE:
     case SPOOL_FOLDER:
-        *destination = staged ? TO_STAGED : same_queue ? TO_HOME : TO_OTHER;
+        *destination = staged && !goes_home(move) ? TO_STAGED : same_queue ? TO_HOME : TO_OTHER;
         return 0;
     case SPOOL_CLAIMED:
     case SPOOL_WORKER:

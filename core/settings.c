@@ -154,7 +154,8 @@ static int stored_value(struct spool *spool, int64_t directory, enum spool_setti
         const void *bytes = db_column_bytes(row, 0, &length);
         if (length >= SPOOL_SETTING_MAX)
             length = SPOOL_SETTING_MAX - 1;
-        memcpy(text, bytes, length);
+        if (length)
+            memcpy(text, bytes, length);
         text[length] = '\0';
     }
     db_done(row);
@@ -208,12 +209,16 @@ int spool_get_setting(struct spool *spool, int64_t queue, enum spool_setting set
     return 0;
 }
 
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* The canonical text of what somebody wrote. */
 static int canonical(enum spool_setting setting, const char *text, size_t length, char out[SPOOL_SETTING_MAX]) {
     char trimmed[SPOOL_SETTING_MAX];
-    while (length > 0 && strchr(" \t\r\n", text[length - 1]))
+    while (length > 0 && is_blank(text[length - 1]))
         length--;
-    while (length > 0 && strchr(" \t\r\n", *text)) {
+    while (length > 0 && is_blank(*text)) {
         text++;
         length--;
     }
@@ -270,8 +275,9 @@ int spool__check_setting(const void *name, size_t name_length, const void *value
         setting++;
     if (setting == SPOOL_SETTINGS)
         return -ENOENT;
-    int rc = canonical(setting, value, value_length, text);
-    if (!rc && (strlen(text) != value_length || memcmp(text, value, value_length) != 0))
+    const char *bytes = value ? value : ""; /* an empty blob has none */
+    int rc = canonical(setting, bytes, value_length, text);
+    if (!rc && (strlen(text) != value_length || memcmp(text, bytes, value_length) != 0))
         rc = -EINVAL;
     return rc;
 }

@@ -309,6 +309,18 @@ static void test_release__under_the_leases_name_is_home_and_under_another_rename
     assert_string_equal(messages_in(f, f->queue), "again");
 }
 
+static void test_release__under_a_leases_name_that_looks_staged_is_home_too(void **state) {
+    struct fixture *f = *state;
+    put(f, f->queue, "order", "tea");
+    assert_ok(claim_as(f, "order", "order.tmp"));
+    assert_ok(release(f, "order.tmp"));
+    assert_ok(claim_as(f, "order", ".order"));
+    assert_ok(release(f, ".order"));
+    assert_string_equal(messages_in(f, f->queue), "order");
+    assert_ok(claim_as(f, "order", ".order"));
+    assert_fails(rename_entry(f, f->worker, ".order", f->queue, ".other"), EPERM);
+}
+
 static void test_release__to_a_due_time_waits_for_it(void **state) {
     struct fixture *f = *state;
     put(f, f->queue, "order", "tea");
@@ -475,6 +487,7 @@ int main(void) {
         spool_test(test_dead__requeued_it_has_all_its_attempts_again),
         spool_test(test_release__gives_place_and_attempt_back),
         spool_test(test_release__under_the_leases_name_is_home_and_under_another_renames),
+        spool_test(test_release__under_a_leases_name_that_looks_staged_is_home_too),
         spool_test(test_release__to_a_due_time_waits_for_it),
         spool_test(test_release__of_the_workers_directory_releases_all_and_removes_it),
         spool_test(test_acknowledge__counts_once_and_promises),
