@@ -70,30 +70,46 @@ static int empty(struct spool_writer *writer) {
     return result < 0 ? result : spool_resize(writer, 0);
 }
 
-static int open_to_write(struct fs *fs, fuse_req_t req, int64_t number, int flags, struct handle **out) {
+/* An open with O_TRUNC, which may be sent away to another file of that name: see overwrite.h. */
+static int open_truncating(struct fs *fs, fuse_req_t req, int64_t number, bool append, struct spool_entry *entry,
+                           struct spool_writer **writer) {
     pid_t thread = fuse_req_ctx(req)->pid;
-    bool truncate = flags & O_TRUNC;
-    bool in_place = truncate && overwrite_returned(fs, thread, number);
+    enum overwrite_case found = overwrite_judge(fs, thread, number);
+    int result;
+
+    if (found == OVERWRITE_AWAY)
+        return -ESTALE;
+    result = spool_open_writer(fs->spool, number, found == OVERWRITE_FRESH, append, fs_caller(req), entry, writer);
+    if (result == -ESTALE && overwrite_is_sent(fs, thread))
+        return spool_open_writer(fs->spool, entry->number, true, append, fs_caller(req), entry, writer);
+    if (result == -ESTALE)
+        overwrite_remember(fs, thread, number, entry->number);
+    if (result < 0 || found == OVERWRITE_FRESH)
+        return result;
+    result = empty(*writer);
+    if (result < 0)
+        spool_close_writer(*writer, false);
+    return result;
+}
+
+static int open_to_write(struct fs *fs, fuse_req_t req, int64_t number, int flags, struct handle **out) {
+    bool truncate = flags & O_TRUNC, append = flags & O_APPEND;
     struct spool_entry entry;
     struct spool_writer *writer;
     struct handle *handle;
-    int result =
-        spool_open_writer(fs->spool, number, truncate && !in_place, flags & O_APPEND, fs_caller(req), &entry, &writer);
+    int result = truncate ? open_truncating(fs, req, number, append, &entry, &writer)
+                          : spool_open_writer(fs->spool, number, false, append, fs_caller(req), &entry, &writer);
 
-    if (result == -ESTALE && truncate)
-        overwrite_remember(fs, thread, number, entry.number);
     if (result < 0)
         return result;
-    if (in_place)
-        result = empty(writer);
-    handle = result == 0 ? handle_new(fs, &entry, NULL) : NULL;
+    handle = handle_new(fs, &entry, NULL);
     if (handle)
         result = open_reader(fs, handle, flags);
     if (!handle || result < 0) {
         spool_close_writer(writer, false);
         return give_up(handle, result);
     }
-    overwrite_arrived(fs, number);
+    overwrite_arrived(fs, fuse_req_ctx(req)->pid, number);
     handle->writer = writer;
     handle->is_new = entry.state == SPOOL_OPEN;
     handle->wrote = handle->unfinished = truncate;

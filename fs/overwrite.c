@@ -10,7 +10,7 @@
 
 struct note {
     struct outcome outcome;
-    struct overwrite overwrite;
+    uint64_t serial;
 };
 
 static void drop(struct overwrites *list, unsigned i) {
@@ -22,6 +22,8 @@ static void undo(struct fs *fs, unsigned i) {
     struct overwrite overwrite = fs->overwrites.all[i];
 
     drop(&fs->overwrites, i);
+    if (overwrite.placeholder == 0)
+        return;
     /* It has been opened, renamed or removed meanwhile: then it is somebody's file. */
     if (spool_undo_overwrite(fs->spool, overwrite.number, overwrite.placeholder) < 0)
         return;
@@ -31,43 +33,68 @@ static void end_note(struct fs *fs, struct outcome *outcome, enum verdict verdic
     struct note *note = (struct note *)outcome;
 
     (void)error;
-    if (verdict == BATCH_COMMITTED && fs->overwrites.count < OVERWRITES_MAX)
-        fs->overwrites.all[fs->overwrites.count++] = note->overwrite;
+    for (unsigned i = fs->overwrites.count; verdict != BATCH_COMMITTED && i-- > 0;)
+        if (fs->overwrites.all[i].serial == note->serial)
+            drop(&fs->overwrites, i);
     free(note);
 }
 
 void overwrite_remember(struct fs *fs, pid_t thread, int64_t number, int64_t placeholder) {
+    struct overwrites *list = &fs->overwrites;
     struct note *note = malloc(sizeof *note);
 
     if (!note) {
         batch_fail(fs);
         return;
     }
-    while (fs->overwrites.count >= OVERWRITES_MAX / 2)
+    if (list->count == OVERWRITES_MAX)
         undo(fs, 0);
     note->outcome.end = end_note;
-    note->overwrite = (struct overwrite){thread, number, placeholder, fs->now.boot_ns + FS_SECOND_NS};
+    note->serial = ++list->serial;
+    list->all[list->count++] = (struct overwrite){.serial = note->serial,
+                                                  .thread = thread,
+                                                  .number = number,
+                                                  .placeholder = placeholder,
+                                                  .until_ns = fs->now.boot_ns + FS_SECOND_NS};
     batch_defer(fs, &note->outcome, true);
 }
 
-void overwrite_arrived(struct fs *fs, int64_t placeholder) {
-    for (unsigned i = 0; i < fs->overwrites.count; i++)
-        if (fs->overwrites.all[i].placeholder == placeholder) {
-            drop(&fs->overwrites, i);
-            return;
-        }
-}
-
-bool overwrite_returned(struct fs *fs, pid_t thread, int64_t number) {
+void overwrite_arrived(struct fs *fs, pid_t thread, int64_t number) {
     for (unsigned i = 0; i < fs->overwrites.count; i++) {
         struct overwrite *overwrite = &fs->overwrites.all[i];
 
-        if (overwrite->number == number && overwrite->thread == thread) {
-            undo(fs, i);
-            return true;
-        }
+        if (overwrite->placeholder == number)
+            overwrite->placeholder = 0;
+        if (overwrite->thread == thread)
+            overwrite->thread = 0;
     }
+}
+
+bool overwrite_is_sent(const struct fs *fs, pid_t thread) {
+    for (unsigned i = 0; i < fs->overwrites.count; i++)
+        if (thread != 0 && fs->overwrites.all[i].thread == thread)
+            return true;
     return false;
+}
+
+enum overwrite_case overwrite_judge(struct fs *fs, pid_t thread, int64_t number) {
+    enum overwrite_case found = OVERWRITE_FRESH;
+
+    for (unsigned i = 0; thread != 0 && i < fs->overwrites.count; i++) {
+        struct overwrite *overwrite = &fs->overwrites.all[i];
+
+        if (overwrite->number != number)
+            continue;
+        if (overwrite->thread == thread) {
+            found = overwrite->placeholder ? OVERWRITE_IN_PLACE : OVERWRITE_FRESH;
+            undo(fs, i);
+            return found;
+        }
+        found = OVERWRITE_AWAY;
+    }
+    if (found == OVERWRITE_AWAY)
+        overwrite_remember(fs, thread, number, 0);
+    return found;
 }
 
 void overwrite_expire(struct fs *fs, int64_t now_ns) {
