@@ -254,6 +254,8 @@ static int may_move_directory(struct spool *spool, const struct directory *moved
     case SPOOL_LINK:
         if (to->kind != SPOOL_QUEUE && !(to->kind == SPOOL_FOLDER && moved->kind == SPOOL_LINK))
             return -EPERM;
+        if (moved->kind == SPOOL_FOLDER && !same_queue)
+            return -EPERM; /* its files are counted, and limited, where it is */
         if (spool__is_staged(spool, to->entry.key, name, &staged) != 0 || !staged)
             return -EPERM;
         return 0;
