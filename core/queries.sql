@@ -133,6 +133,7 @@ SELECT due_ns FROM message WHERE due_ns > 0 AND state IN (1, 6) ORDER BY due_ns 
 SELECT number FROM message WHERE end_boot_ns IS NOT NULL
 
 -- What was being written when the spool was left, in the order of the last flush.
+-- scan: sorts what was open then, and only at the start: an index would be written with every flush.
 -- name: message_written
 SELECT number FROM message WHERE state IN (2, 3) ORDER BY flushed IS NULL, flushed, number LIMIT 1
 
@@ -154,6 +155,7 @@ INSERT OR IGNORE INTO doomed (payload) VALUES (?1)
 -- name: doomed_delete
 DELETE FROM doomed WHERE payload = ?1
 
+-- scan: stops at its first row.
 -- name: doomed_next
 SELECT payload FROM doomed LIMIT 1
 

@@ -29,6 +29,8 @@ CREATE TABLE directory (
     UNIQUE (parent, name)
 ) STRICT;
 
+CREATE INDEX directory_listing ON directory (parent); -- and, within it, by number
+
 -- Values of settings that were set by hand, in canonical text; all others are inherited or defaults.
 CREATE TABLE setting (
     directory INTEGER NOT NULL,         -- the queue, or the root for the defaults of all queues
