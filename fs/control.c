@@ -124,7 +124,7 @@ static int statistics_text(struct fs *fs, struct node node, char **out) {
 int control_open(struct fs *fs, struct node node, struct handle **out) {
     struct spool_entry entry = {.number = (int64_t)node_inode_number(node)};
     struct handle *handle;
-    char *text;
+    char *text = NULL;
     int result;
 
     if (node.kind == NODE_CONFIG)

@@ -243,16 +243,17 @@ static int64_t wake_ns(const struct loop *loop) {
 }
 
 static void sleep_until(struct loop *loop, int64_t until_ns, int64_t now_ns) {
+    struct pollfd *on = loop->on;
     int64_t ns = until_ns > now_ns ? until_ns - now_ns : 0;
     struct timespec timeout = {.tv_sec = ns / FS_SECOND_NS, .tv_nsec = ns % FS_SECOND_NS};
     struct signalfd_siginfo signal;
 
-    loop->on[ON_REQUEST].events = pool_bytes(loop->fs->pool) < POOL_MAX_BYTES ? POLLIN : 0;
-    if (ppoll(loop->on, DESCRIPTORS, until_ns == INT64_MAX ? NULL : &timeout, NULL) <= 0)
+    on[ON_REQUEST].events = pool_bytes(loop->fs->pool) < POOL_MAX_BYTES ? POLLIN : 0;
+    if (ppoll(on, DESCRIPTORS, until_ns == INT64_MAX ? NULL : &timeout, NULL) <= 0)
         return;
-    if (loop->on[ON_WAKE].revents)
-        wake_clear(loop->on[ON_WAKE].fd);
-    if (loop->on[ON_SIGNAL].revents && read(loop->on[ON_SIGNAL].fd, &signal, sizeof signal) > 0)
+    if (on[ON_WAKE].revents)
+        wake_clear(on[ON_WAKE].fd);
+    if (on[ON_SIGNAL].revents && read(on[ON_SIGNAL].fd, &signal, sizeof signal) > 0)
         loop->ending = true;
 }
 
@@ -272,13 +273,14 @@ static void wait_for_more(struct loop *loop) {
 
 static void drain_pool(struct loop *loop) {
     struct fs *fs = loop->fs;
+    struct pollfd wake = loop->on[ON_WAKE];
 
     while (pool_jobs(fs->pool) > 0) {
         work_collect(fs);
         batch_end(fs);
         if (pool_jobs(fs->pool) > 0) {
-            ppoll(&loop->on[ON_WAKE], 1, &(struct timespec){.tv_sec = 1}, NULL);
-            wake_clear(loop->on[ON_WAKE].fd);
+            poll(&wake, 1, 1000);
+            wake_clear(wake.fd);
         }
     }
 }

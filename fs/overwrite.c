@@ -92,9 +92,10 @@ enum overwrite_case overwrite_judge(struct fs *fs, pid_t thread, int64_t number)
         }
         found = OVERWRITE_AWAY;
     }
-    if (found == OVERWRITE_AWAY)
-        overwrite_remember(fs, thread, number, 0);
-    return found;
+    if (found == OVERWRITE_FRESH || overwrite_is_sent(fs, thread))
+        return OVERWRITE_FRESH;
+    overwrite_remember(fs, thread, number, 0);
+    return OVERWRITE_AWAY;
 }
 
 void overwrite_expire(struct fs *fs, int64_t now_ns) {
