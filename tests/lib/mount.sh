@@ -72,8 +72,13 @@ spool_umount() {
     pid=$(spool_pid)
     umount "$mnt" || return
     mounted=no
-    [ -z "$pid" ] || wait_until 10 process_ended "$pid" || { echo "the daemon $pid runs on after umount" && false; }
+    [ -z "$pid" ] || wait_until 10 process_ended "$pid" && return
+    echo "the daemon $pid runs on after umount; its threads are in $(cat /proc/"$pid"/task/*/wchan | sort | uniq -c | paste -sd, -)"
+    return 1
 }
+
+# Sanitizers keep freed memory for a while: sizes mean nothing then.
+is_sanitized() { ldd "$SPOOLFS" | grep -qE 'lib(asan|tsan)'; }
 
 bail() {
     echo "Bail out! $*"

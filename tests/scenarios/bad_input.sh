@@ -76,10 +76,7 @@ t "100000 failed lookups are harmless" "$python" -c 'import os, sys
 for i in range(100000):
     try: os.stat(f"{sys.argv[1]}/nothing{i}")
     except FileNotFoundError: pass' "$q"
-if ldd "$SPOOLFS" | grep -qE 'lib(asan|ubsan|tsan)'; then
-    skip "the daemon stays below 100 MiB" "built with a sanitizer"
-else
+is_sanitized ||
     between "the daemon stays below 100 MiB" 1 102400 "$(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status")"
-fi
 between "and holds few descriptors" 1 64 "$(find "/proc/$pid/fd" -mindepth 1 | wc -l)"
 spool_done

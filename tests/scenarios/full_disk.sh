@@ -13,7 +13,7 @@ queue q
 q=$mnt/q w=$mnt/q/claimed/w
 
 free_kib() { df -k --output=avail "$disk" | tail -n 1 | tr -d ' '; }
-refuses() { op open "$q/.probe" 'O_WRONLY|O_CREAT' | grep -qx ENOSPC; }
+refuses() { rm -f "$q/.probe" && op open "$q/.probe" 'O_WRONLY|O_CREAT' | grep -qx ENOSPC; }
 for i in {1..20}; do publish "q/m$i" "$i"; done
 head -c 300000 /dev/urandom >"$scratch/large"
 cp "$scratch/large" "$q/large"

@@ -70,11 +70,8 @@ t "300 MB: the descriptor still reads it all" eval 'cmp "$scratch/large" - <&6'
 exec 6<&-
 rm "$scratch/large"
 soon "300 MB: the disk is free again" 10 bash -c '[ "$(du -sk "$1" | cut -f1)" -lt 1000 ]' - "$db.payloads"
-if ldd "$SPOOLFS" | grep -qE 'lib(asan|ubsan|tsan)'; then
-    skip "the daemon stays below 64 MiB" "built with a sanitizer"
-else
+is_sanitized ||
     between "the daemon stays below 64 MiB" 1 65536 "$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status")"
-fi
 t "others are served while a large file is written" bash -c 'head -c 200000000 /dev/zero >"$1/big" & slowest=0
     while kill -0 $! 2>/dev/null; do
         begin=${EPOCHREALTIME/./}

@@ -146,9 +146,11 @@ os.ftruncate(fds[0], 5)
 os.close(os.dup(fds[0]))
 open(sys.argv[2], "w").close()
 signal.pause()' "$q" "$scratch/ready" &
+holder=$!
+disown "$holder"
 wait_until 10 test -e "$scratch/ready"
 restart_at_once
-kill -9 $!
+let_go
 is "flushed files are published in the order of their last flush" "first|second|third" "$(payloads q)"
 find "$q" -maxdepth 1 -type f -delete
 head -c 400000 /dev/urandom >"$scratch/large"
