@@ -119,7 +119,8 @@ static int bring_beginning(struct content *content) {
 
 int content_write(struct content *content, const void *bytes, size_t length, int64_t offset) {
     if (!content->in_file) {
-        memcpy(content->bytes + offset, bytes, length);
+        if (length > 0)
+            memcpy(content->bytes + offset, bytes, length);
         return 0;
     }
     int rc = bring_beginning(content);

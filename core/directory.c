@@ -12,6 +12,12 @@
 
 #define KEPT_DIRECTORIES 10000
 
+void spool__free_settings(struct settings *settings) {
+    if (settings)
+        free(settings->partial);
+    free(settings);
+}
+
 static void free_directory(struct table_entry *entry, void *context) {
     struct directory *directory = (struct directory *)entry;
     (void)context;
@@ -154,39 +160,6 @@ int spool__write_directories(struct spool *spool) {
     return 0;
 }
 
-/* `claimed` and `dead` follow their queue: a class may write there only where it may read and write the queue. */
-static uint32_t following_mode(uint32_t queue_mode) {
-    uint32_t mode = queue_mode & 02000;
-    for (int shift = 0; shift <= 6; shift += 3) {
-        uint32_t class = (queue_mode >> shift) & 07;
-        if (class & 04)
-            mode |= class << shift;
-    }
-    return mode & 022 ? mode | 01000 : mode;
-}
-
-void spool__describe_directory(struct spool *spool, const struct directory *directory, struct spool_entry *entry) {
-    struct directory *queue;
-    uint32_t type = directory->kind == SPOOL_LINK ? S_IFLNK : S_IFDIR;
-    *entry = (struct spool_entry){
-        .number = directory->entry.key,
-        .kind = directory->kind,
-        .parent = directory->parent,
-        .queue = spool__queue_of(spool, directory),
-        .mode = type | directory->mode,
-        .uid = directory->uid,
-        .gid = directory->gid,
-        .atime_ns = directory->mtime_ns,
-        .mtime_ns = directory->mtime_ns,
-        .ctime_ns = directory->ctime_ns,
-    };
-    if (directory->follows && spool__directory(spool, directory->parent, &queue) == 0) {
-        entry->mode = type | following_mode(queue->mode);
-        entry->uid = queue->uid;
-        entry->gid = queue->gid;
-    }
-}
-
 int spool__insert_directory(struct spool *spool, enum spool_kind kind, int64_t parent, const char *name, int64_t mode,
                             struct spool_caller caller, const char *target, struct directory **out) {
     int64_t number = spool__number(spool);
@@ -269,8 +242,6 @@ int spool__delete_directory(struct spool *spool, struct directory *directory) {
         }
         if (!rc)
             rc = spool__run(spool, Q_setting_delete_all, db_int(number));
-        if (!rc)
-            rc = spool__drop_replacements(spool, number);
         spool__promise(spool);
     }
     if (!rc)
@@ -306,15 +277,35 @@ int spool__move_directory(struct spool *spool, struct directory *directory, int6
     return rc;
 }
 
+/* `claimed` and `dead` follow their queue: a class may write there only where it may read and write the queue. */
+static uint32_t following_mode(uint32_t queue_mode) {
+    uint32_t mode = queue_mode & 02000;
+    for (int shift = 0; shift <= 6; shift += 3) {
+        uint32_t class = (queue_mode >> shift) & 07;
+        if (class & 04)
+            mode |= class << shift;
+    }
+    return mode & 022 ? mode | 01000 : mode;
+}
+
+void spool__directory_access(struct spool *spool, const struct directory *directory, uint32_t *mode, uid_t *uid,
+                             gid_t *gid) {
+    struct directory *queue;
+    *mode = directory->mode;
+    *uid = directory->uid;
+    *gid = directory->gid;
+    if (directory->follows && spool__directory(spool, directory->parent, &queue) == 0) {
+        *mode = following_mode(queue->mode);
+        *uid = queue->uid;
+        *gid = queue->gid;
+    }
+}
+
 /* A `claimed` or `dead` that is changed by hand follows its queue no longer. */
 static int stop_following(struct spool *spool, struct directory *directory) {
-    struct spool_entry entry;
     int rc = spool__change(spool);
     if (!rc && directory->follows) {
-        spool__describe_directory(spool, directory, &entry);
-        directory->mode = entry.mode & 07777;
-        directory->uid = entry.uid;
-        directory->gid = entry.gid;
+        spool__directory_access(spool, directory, &directory->mode, &directory->uid, &directory->gid);
         directory->follows = false;
     }
     return rc;

@@ -70,6 +70,10 @@ static void restore(void *what) {
     free(saved);
 }
 
+int spool__end_draft(struct draft *draft) {
+    return spool__later(draft->spool, free_draft, NULL, draft);
+}
+
 int spool__save_draft(struct draft *draft) {
     struct saved *saved = malloc(sizeof *saved);
     if (!saved)
@@ -170,7 +174,7 @@ int spool__admit_draft(struct draft *draft, int64_t size) {
 
 /* Put bytes that are in memory into the database, and say what the row has to say. Each time under a number of their own: a reader
  * may be at the last ones. */
-static int record_content(struct draft *draft, struct content_summary *summary) {
+int spool__record_content(struct draft *draft, struct content_summary *summary) {
     struct spool *spool = draft->spool;
     struct content *content = &draft->content;
     if (!content->in_file && content->size > 0) {
@@ -187,7 +191,7 @@ static int record_content(struct draft *draft, struct content_summary *summary) 
 }
 
 /* The payload that the row had is no longer its. */
-static int replace_content(struct spool *spool, struct message *message, const struct content_summary *content) {
+int spool__replace_content(struct spool *spool, struct message *message, const struct content_summary *content) {
     int rc = 0;
     if (message->content.payload != content->payload)
         rc = spool__doom(spool, &message->content);
@@ -234,7 +238,7 @@ static int update_row(struct draft *draft, const struct content_summary *content
     row = old;
     row.flushed = flushed;
     row.unsure = false;
-    rc = replace_content(spool, &row, content);
+    rc = spool__replace_content(spool, &row, content);
     return rc ? rc : spool__update_message(spool, &old, &row);
 }
 
@@ -260,7 +264,7 @@ static int store_now(struct draft *draft) {
     if (!rc)
         rc = spool__save_draft(draft);
     if (!rc)
-        rc = record_content(draft, &content);
+        rc = spool__record_content(draft, &content);
     int64_t flushed = rc ? 0 : spool__number(spool);
     if (flushed < 0)
         rc = (int)flushed;
@@ -289,6 +293,17 @@ int spool__store_draft(struct draft *draft, bool last_here) {
     if (draft->state.stored && db_synced(draft->spool->db) < draft->state.ticket)
         return promise_store(draft);
     return 0;
+}
+
+int spool__measure(struct spool *spool, struct content_summary *content) {
+    int rc = payload_size(&spool->payloads, content->payload, &content->size);
+    if (rc == -ENOENT)
+        content->size = rc = 0;
+    if (!rc && content->size > 0)
+        rc = payload_hash(&spool->payloads, content->payload, content->size, &content->hash);
+    else if (!rc)
+        *content = (struct content_summary){.hash = content_hash_bytes(NULL, 0)};
+    return rc;
 }
 
 int spool__copy_content(struct spool *spool, const struct content_summary *from, struct content_summary *to) {
@@ -364,7 +379,7 @@ int spool__mark_lingering(struct spool *spool, int64_t *next_boot_ns) {
 
 /* --- losing its message --- */
 
-static int lose(struct draft *draft) {
+int spool__lose_draft(struct draft *draft) {
     int rc = spool__save_draft(draft);
     if (!rc && draft->state.kind != WRITES_NEW && draft->state.stored) {
         struct message row;
@@ -380,7 +395,7 @@ int spool__drop_drafts(struct spool *spool, int64_t file) {
     int rc = 0;
     for (struct draft *draft = first_of(spool, file); draft && !rc; draft = next_of(draft)) {
         if (draft->state.kind != WRITES_NEW) {
-            rc = lose(draft);
+            rc = spool__lose_draft(draft);
             continue;
         }
         rc = spool__save_draft(draft);
@@ -398,7 +413,7 @@ static void lose_with_queue(struct table_entry *entry, void *context) {
     struct draft *draft = (struct draft *)entry;
     struct removal *removal = context;
     if (!removal->rc && draft->state.kind == WRITES_REPLACE && draft->queue == removal->queue)
-        removal->rc = lose(draft);
+        removal->rc = spool__lose_draft(draft);
 }
 
 int spool__drop_replacements(struct spool *spool, int64_t queue) {
@@ -411,156 +426,7 @@ int spool__end_checkpoints(struct spool *spool, int64_t file) {
     int rc = 0;
     for (struct draft *draft = first_of(spool, file); draft && !rc; draft = next_of(draft)) {
         if (draft->state.kind == WRITES_CHECKPOINT && draft->state.error != -ESTALE)
-            rc = lose(draft);
+            rc = spool__lose_draft(draft);
     }
     return rc;
-}
-
-/* --- the last close --- */
-
-int spool__apply_draft(struct spool *spool, const struct message *target, const struct content_summary *content,
-                       int64_t draft_row) {
-    struct message changed = *target, row;
-    int rc = replace_content(spool, &changed, content);
-    if (!rc)
-        rc = spool__update_message(spool, target, &changed);
-    if (!rc && draft_row)
-        rc = spool__message(spool, draft_row, &row);
-    if (!rc && draft_row) {
-        if (row.content.payload == content->payload)
-            row.content = (struct content_summary){0}; /* it is the target's now */
-        rc = spool__delete_message(spool, &row);
-    }
-    return rc;
-}
-
-/* A new file becomes what its name makes it, or is kept aside when it is not whole. */
-static int finish_new(struct draft *draft, const struct content_summary *content) {
-    struct spool *spool = draft->spool;
-    struct message old, message;
-    bool staged;
-    int rc = spool__message(spool, draft->number, &old);
-    if (!rc)
-        rc = spool__is_staged(spool, old.directory, old.name, &staged);
-    if (rc)
-        return rc == -ENOENT ? 0 : rc;
-    message = old;
-    if (content)
-        rc = replace_content(spool, &message, content);
-    const char *prefix = draft->state.killed ? ".killed." : spool__draft_error(draft) ? ".failed." : NULL;
-    if (!rc && prefix && !staged) {
-        spool__vanish(spool, &old);
-        spool__prefix_name(prefix, old.name, message.name);
-        rc = spool__fit_name(spool, old.directory, message.name, old.number, message.name);
-    }
-    bool hold = message.content.size == 0 || (draft->state.exclusive && (message.mode & 0777) == 0600);
-    return rc ? rc : spool__publish(spool, &old, &message, 0, hold);
-}
-
-bool spool__draft_fits(enum draft_kind kind, enum spool_state target) {
-    switch (kind) {
-    case WRITES_REPLACE:
-        return spool__is_waiting(target);
-    case WRITES_CHECKPOINT:
-        return target == SPOOL_CLAIMED_STATE;
-    default:
-        return target != SPOOL_CLAIMED_STATE; /* an edit: it may have been withdrawn or buried meanwhile */
-    }
-}
-
-/* A replacement whose message has been claimed in the meantime is a message of its own. */
-static int publish_apart(struct draft *draft, const struct content_summary *content) {
-    struct spool *spool = draft->spool;
-    struct message old = {0}, message;
-    int rc = draft->state.stored ? spool__message(spool, draft->number, &old) : 0;
-    if (rc)
-        return rc;
-    message = old;
-    message.number = message.place = draft->number;
-    message.queue = message.directory = draft->queue;
-    message.holder = -1;
-    message.target = 0;
-    message.draft_kind = WRITES_NEW;
-    message.attempts = 0;
-    message.home_name[0] = '\0';
-    message.uid = draft->caller.uid;
-    message.gid = draft->caller.gid;
-    message.mode = draft->state.mode;
-    message.state = SPOOL_OPEN;
-    rc = spool__fit_name(spool, draft->queue, draft->name, 0, message.name);
-    if (!rc)
-        rc = replace_content(spool, &message, content);
-    if (!rc)
-        rc =
-            draft->state.stored ? spool__update_message(spool, &old, &message) : spool__insert_message(spool, &message);
-    old = message;
-    return rc ? rc : spool__publish(spool, &old, &message, 0, false);
-}
-
-static int finish_copy(struct draft *draft, const struct content_summary *content) {
-    struct spool *spool = draft->spool;
-    struct message target;
-    int rc = spool__message(spool, draft->entry.key, &target);
-    bool found = rc == 0;
-    if (rc && rc != -ENOENT)
-        return rc;
-    if (found && spool__draft_fits(draft->state.kind, target.state))
-        return spool__apply_draft(spool, &target, content, draft->state.stored ? draft->number : 0);
-    return draft->state.kind == WRITES_REPLACE ? publish_apart(draft, content) : -ESTALE;
-}
-
-/* The file, if the content is in one that no row refers to. */
-static int doom_leftover(struct draft *draft) {
-    struct content *content = &draft->content;
-    struct db_row *row = NULL;
-    if (!content->in_file)
-        return 0;
-    int rc = db_first(draft->spool->db, &row, Q_message_has_file, db_int(content->payload));
-    db_done(row);
-    if (rc)
-        return rc < 0 ? rc : 0;
-    return spool__doom(draft->spool, &(struct content_summary){.payload = content->payload, .in_file = true});
-}
-
-static int stored_content(struct draft *draft, struct content_summary *content) {
-    struct message row;
-    int rc = spool__message(draft->spool, draft->number, &row);
-    if (!rc)
-        *content = row.content;
-    return rc;
-}
-
-/* What was begun and is whole takes effect; else it goes. */
-static int take_effect(struct draft *draft) {
-    struct content_summary content;
-    bool is_new = draft->state.kind == WRITES_NEW;
-    bool broken = spool__draft_error(draft) != 0;
-    int rc = 0;
-    if (draft->state.gone)
-        return 0;
-    if (!is_new && (broken || draft->state.killed || !draft->state.begun))
-        return lose(draft);
-    if (is_new && (broken || !draft->state.dirty))
-        return finish_new(draft, NULL);
-    if (draft->state.dirty && draft->content.in_file) {
-        draft->state.error = -EIO; /* never settled: what is stored is not what was written */
-        return is_new ? finish_new(draft, NULL) : lose(draft);
-    }
-    rc = draft->state.dirty ? record_content(draft, &content) : stored_content(draft, &content);
-    if (!rc)
-        rc = is_new ? finish_new(draft, &content) : finish_copy(draft, &content);
-    return rc == -ESTALE && !is_new ? lose(draft) : rc;
-}
-
-int spool__finish_draft(struct draft *draft) {
-    int rc = spool__change(draft->spool);
-    if (!rc)
-        rc = spool__save_draft(draft);
-    if (!rc) {
-        draft->state.finished = true;
-        rc = take_effect(draft);
-    }
-    int leftover = doom_leftover(draft);
-    int later = spool__later(draft->spool, free_draft, NULL, draft);
-    return rc ? rc : leftover ? leftover : later;
 }

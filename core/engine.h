@@ -3,11 +3,13 @@
  *
  * Who may call whom, from the ground up:
  *
- *   db      name, duration      payload, content
- *      batch (transaction, numbers, undo)
- *         directory, settings      message (rows, counters)
- *            publish (names that are taken, last close), lease
- *               writer, reader      move      tick, recover, check
+ *     db       name   duration   table       payload, content
+ *     batch    the open transaction, numbers, what a rollback undoes, what was promised
+ *     directory, settings, message, taken        what there is: rows, counters, names
+ *     draft, describe, removal                   what is being written, how it looks, how it goes
+ *     publish, lease, close                      what happens to a file and to a message
+ *     entry, tree, move, reader, writer, stats   the public calls
+ *     commit, tick, recover, check, spool        the batch's end, time, the beginning and the end
  *
  * Functions return 0 or a negative errno. Those that change something are called with a batch open (spool__change()) and check
  * everything before they change anything. When a statement fails all the same, the batch is poisoned and will be rolled back.
@@ -79,10 +81,12 @@ int spool__find_directory(struct spool *spool, int64_t parent, const char *name,
 int spool__special(struct spool *spool, int64_t queue, enum spool_kind kind, struct directory **out);
 /* The queue that a directory belongs to; 0 for the root. */
 int64_t spool__queue_of(struct spool *spool, const struct directory *directory);
-void spool__describe_directory(struct spool *spool, const struct directory *directory, struct spool_entry *entry);
 /* `mode` < 0: it follows its queue. `target`: of a symbolic link, else NULL. */
 int spool__insert_directory(struct spool *spool, enum spool_kind kind, int64_t parent, const char *name, int64_t mode,
                             struct spool_caller caller, const char *target, struct directory **out);
+/* Mode and owner as they are in force. */
+void spool__directory_access(struct spool *spool, const struct directory *directory, uint32_t *mode, uid_t *uid,
+                             gid_t *gid);
 int spool__chmod_directory(struct spool *spool, struct directory *directory, uint32_t mode);
 int spool__chown_directory(struct spool *spool, struct directory *directory, uid_t uid, gid_t gid);
 int spool__delete_directory(struct spool *spool, struct directory *directory);
@@ -144,7 +148,6 @@ int spool__insert_message(struct spool *spool, struct message *message);
 int spool__update_message(struct spool *spool, const struct message *old, struct message *message);
 int spool__delete_message(struct spool *spool, const struct message *message); /* its payload too */
 int64_t spool__seal(const struct message *message);
-void spool__describe_message(struct spool *spool, const struct message *message, struct spool_entry *entry);
 bool spool__is_published(enum spool_state state); /* waiting, delayed, claimed, dead */
 static inline bool spool__is_waiting(enum spool_state state) {
     return state == SPOOL_WAITING || state == SPOOL_DELAYED;
@@ -153,15 +156,32 @@ static inline const char *spool__own_name(const struct message *message) {
     return message->home_name[0] ? message->home_name : message->name;
 }
 
-/* --- publishing (publish.c) ----------------------------------------------------------------------------------------- */
+/* --- looks (describe.c) ----------------------------------------------------------------------------------------------- */
+
+void spool__describe_directory(struct spool *spool, const struct directory *directory, struct spool_entry *entry);
+void spool__describe_message(struct spool *spool, const struct message *message, struct spool_entry *entry);
+
+/* --- names where they stand (taken.c) --------------------------------------------------------------------------------- */
 
 /* Is `name` in `directory` a staged one? */
 int spool__is_staged(struct spool *spool, int64_t directory, const char *name, bool *staged);
 /* Does anything stand under that name there, but for the message `number`? 1, 0 or a negative errno. */
 int spool__is_taken(struct spool *spool, int64_t directory, const char *name, int64_t number);
+/* A numbered form of `name` that is free, and is not a staged one unless `name` is. */
+int spool__free_name(struct spool *spool, int64_t directory, const char *name, char out[SPOOL_NAME_MAX + 1]);
 /* `name` when it is free in `directory` (or `number` has it), else a numbered form of it that is, and is not a staged one. */
 int spool__fit_name(struct spool *spool, int64_t directory, const char *name, int64_t number,
                     char out[SPOOL_NAME_MAX + 1]);
+
+/* --- removal (removal.c) ---------------------------------------------------------------------------------------------- */
+
+/* What is being written to a removed message goes along. */
+int spool__acknowledge(struct spool *spool, const struct message *message);
+int spool__cancel(struct spool *spool, const struct message *message); /* or discard, or drop: by its state */
+int spool__remove_directory(struct spool *spool, struct directory *directory);
+
+/* --- publishing (publish.c) ----------------------------------------------------------------------------------------- */
+
 /* May a message of `bytes` be published in the queue now? -EDQUOT, -EFBIG, -ENOSPC (when it needs new space on the disk). */
 int spool__has_room(struct spool *spool, int64_t queue, int64_t bytes, bool needs_space);
 /*
@@ -182,14 +202,12 @@ void spool__let_wait(const struct spool *spool, struct message *message);
 int spool__claim(struct spool *spool, const struct message *message, const struct directory *to, const char *name,
                  struct spool_caller caller);
 int spool__release(struct spool *spool, const struct message *message, const char *name);
-int spool__acknowledge(struct spool *spool, const struct message *message);
 int spool__fail(struct spool *spool, const struct message *message, const char *why);
 int spool__bury(struct spool *spool, const struct message *message, const char *name, const char *why);
 int spool__requeue(struct spool *spool, const struct message *message, const char *name);
 int spool__forward(struct spool *spool, const struct message *message, int64_t queue, const char *name,
                    struct spool_caller caller);
 int spool__hand_over(struct spool *spool, const struct message *message, int64_t to, const char *name);
-int spool__cancel(struct spool *spool, const struct message *message); /* or discard, or drop: by its state */
 int spool__renew(struct spool *spool, const struct message *message, int64_t end_ns); /* 0: by the setting */
 
 /* --- what is being written (draft.c) ------------------------------------------------------------------------------- */
@@ -236,7 +254,13 @@ int spool__save_draft(struct draft *draft);                /* before its state c
 int spool__admit_draft(struct draft *draft, int64_t size); /* the content becomes `size` long, or stays longer */
 int spool__draft_error(const struct draft *draft);
 int spool__store_draft(struct draft *draft, bool last_here);
-int spool__mark_unsure(struct draft *draft);  /* more comes after what is stored */
+int spool__mark_unsure(struct draft *draft); /* more comes after what is stored */
+/* What is on the way from memory into the database: the bytes into a payload row, its summary into a message's row, whose old
+ * payload goes. */
+int spool__record_content(struct draft *draft, struct content_summary *summary);
+int spool__replace_content(struct spool *spool, struct message *message, const struct content_summary *content);
+int spool__lose_draft(struct draft *draft);   /* nothing comes of it: its row goes */
+int spool__end_draft(struct draft *draft);    /* it is freed at the commit */
 int spool__finish_draft(struct draft *draft); /* after its last writer */
 /* The file is removed: what is being written to it goes with it. */
 int spool__drop_drafts(struct spool *spool, int64_t file);
@@ -249,6 +273,8 @@ bool spool__draft_fits(enum draft_kind kind, enum spool_state target);
 /* Give the content of `source` to `target`, whose old one goes. The row of `source`, if it has one, goes too. */
 int spool__apply_draft(struct spool *spool, const struct message *target, const struct content_summary *content,
                        int64_t draft_row);
+/* What is in a payload file by now; one that is not there is empty. */
+int spool__measure(struct spool *spool, struct content_summary *content);
 /* A copy of a payload, with a number of its own. A file is copied here, and flushed. */
 int spool__copy_content(struct spool *spool, const struct content_summary *from, struct content_summary *to);
 void spool__forget_drafts(struct spool *spool); /* at the end: without a trace in the database */
@@ -258,8 +284,6 @@ int spool__mark_lingering(struct spool *spool, int64_t *next_boot_ns);
 /* --- time (tick.c), recovery (recover.c) ---------------------------------------------------------------------------- */
 
 int spool__recover(struct spool *spool, const char *boot_id);
-void spool__wake_at(struct spool *spool, int64_t boot_ns); /* a boot-clock end has been set */
-void spool__due_at(struct spool *spool, int64_t wall_ns);  /* a due time has been set */
 int spool__pass_time(struct spool *spool);
 
 /* --- the spool and its batch (spool.c, batch.c) ---------------------------------------------------------------------- */
@@ -327,6 +351,8 @@ uint64_t spool__ticket(const struct spool *spool); /* what the open batch's comm
 /* The path of `message` is going to denote something else, or nothing, and nobody asked for it by that name. */
 void spool__vanish(struct spool *spool, const struct message *message);
 void spool__forget_vanished(struct spool *spool);
+void spool__wake_at(struct spool *spool, int64_t boot_ns); /* a boot-clock end has been set */
+void spool__due_at(struct spool *spool, int64_t wall_ns);  /* a due time has been set */
 /* Nobody refers to this payload any more. */
 int spool__doom(struct spool *spool, const struct content_summary *content);
 /* Free space on the disk, looked up at most ten times a second. */

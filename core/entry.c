@@ -30,10 +30,9 @@ int spool_lookup(struct spool *spool, int64_t directory, const char *name, struc
     if (strnlen(name, SPOOL_NAME_MAX + 1) > SPOOL_NAME_MAX)
         return -ENAMETOOLONG;
     int rc = spool__directory(spool, directory, &parent);
-    if (!rc && parent->kind != SPOOL_THE_ROOT)
-        rc = spool__find_message(spool, directory, name, &message);
-    else if (!rc)
-        rc = -ENOENT;
+    if (rc)
+        return rc;
+    rc = parent->kind == SPOOL_THE_ROOT ? -ENOENT : spool__find_message(spool, directory, name, &message);
     if (rc == 0) {
         spool__describe_message(spool, &message, entry);
         return 0;

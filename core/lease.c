@@ -226,23 +226,3 @@ int spool__forward(struct spool *spool, const struct message *message, int64_t q
     spool__promise(spool);
     return spool__publish(spool, message, &forwarded, place, false);
 }
-
-int spool__acknowledge(struct spool *spool, const struct message *message) {
-    int rc = spool__end_checkpoints(spool, message->number);
-    if (rc)
-        return rc;
-    spool__count(spool, message->queue, COUNT_ACKNOWLEDGED, 1);
-    spool__promise(spool);
-    return spool__delete_message(spool, message);
-}
-
-int spool__cancel(struct spool *spool, const struct message *message) {
-    int rc = spool__drop_drafts(spool, message->number);
-    if (rc)
-        return rc;
-    if (spool__is_published(message->state))
-        spool__count(spool, message->queue, COUNT_CANCELLED, 1);
-    if (message->state != SPOOL_STAGED && message->state != SPOOL_OPEN)
-        spool__promise(spool);
-    return spool__delete_message(spool, message);
-}

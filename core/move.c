@@ -237,7 +237,7 @@ static int replace_directory(struct spool *spool, const struct directory *moved,
     rc = spool__directory_is_empty(spool, target, &empty);
     if (!rc && !empty)
         rc = -ENOTEMPTY;
-    return rc ? rc : spool__delete_directory(spool, target);
+    return rc ? rc : spool__remove_directory(spool, target);
 }
 
 static int may_move_directory(struct spool *spool, const struct directory *moved, const struct directory *to,

@@ -22,13 +22,7 @@ static int measure(struct spool *spool, struct message *message) {
     struct content_summary *content = &message->content, flushed = message->content;
     if (!content->in_file)
         return 0;
-    int rc = payload_size(&spool->payloads, content->payload, &content->size);
-    if (rc == -ENOENT)
-        content->size = rc = 0;
-    if (!rc && content->size > 0)
-        rc = payload_hash(&spool->payloads, content->payload, content->size, &content->hash);
-    else if (!rc)
-        *content = (struct content_summary){.hash = content_hash_bytes(NULL, 0)};
+    int rc = spool__measure(spool, content);
     if (content->size != flushed.size || content->hash != flushed.hash)
         message->unsure = true;
     return rc;

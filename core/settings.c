@@ -138,12 +138,6 @@ static void format(const struct settings *settings, enum spool_setting setting, 
     }
 }
 
-void spool__free_settings(struct settings *settings) {
-    if (settings)
-        free(settings->partial);
-    free(settings);
-}
-
 /* The value that was set by hand for this directory. 1: yes; 0: there is none. */
 static int stored_value(struct spool *spool, int64_t directory, enum spool_setting setting,
                         char text[SPOOL_SETTING_MAX]) {

@@ -4,17 +4,7 @@
 
 #include <errno.h>
 
-#define MOST_AT_ONCE 1000 /* of each kind in one tick: the next tick goes on */
-
-void spool__wake_at(struct spool *spool, int64_t boot_ns) {
-    if (boot_ns < spool->next_end_boot_ns)
-        spool->next_end_boot_ns = boot_ns;
-}
-
-void spool__due_at(struct spool *spool, int64_t wall_ns) {
-    if (wall_ns < spool->next_due_ns)
-        spool->next_due_ns = wall_ns;
-}
+#define MOST_AT_ONCE 1000
 
 static int first_number(struct spool *spool, enum db_query query, int64_t limit, int64_t *number) {
     struct db_row *row = NULL;

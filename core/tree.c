@@ -112,5 +112,5 @@ int spool_rmdir(struct spool *spool, int64_t parent, const char *name) {
     }
     if (!rc)
         rc = spool__change(spool);
-    return rc ? rc : spool__delete_directory(spool, directory);
+    return rc ? rc : spool__remove_directory(spool, directory);
 }
