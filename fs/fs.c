@@ -35,6 +35,10 @@ struct spool_time fs_time(void) {
     return (struct spool_time){.wall_ns = read_clock(CLOCK_REALTIME), .boot_ns = read_clock(CLOCK_BOOTTIME)};
 }
 
+int64_t fs_boot_ns(void) {
+    return read_clock(CLOCK_BOOTTIME);
+}
+
 struct spool_caller fs_caller(fuse_req_t req) {
     const struct fuse_ctx *context = fuse_req_ctx(req);
 

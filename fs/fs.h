@@ -42,6 +42,7 @@ struct fs {
 };
 
 struct spool_time fs_time(void);
+int64_t fs_boot_ns(void);
 /* Who asks. In a directory with the set-group-ID bit, what is made gets the directory's group. */
 struct spool_caller fs_caller(fuse_req_t req);
 struct spool_caller fs_creator(fuse_req_t req, const struct spool_entry *parent);

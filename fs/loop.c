@@ -90,7 +90,7 @@ static void end_timer(struct fs *fs, struct task *task) {
 static void run_due(struct loop *loop) {
     struct task *timer;
 
-    if (timer_ns(loop) > fs_time().boot_ns)
+    if (timer_ns(loop) > fs_boot_ns())
         return;
     timer = calloc(1, sizeof *timer);
     if (!timer)
@@ -217,7 +217,7 @@ static bool run_round(struct loop *loop) {
     run_due(loop);
     asked = read_requests(loop);
     move_retry(fs);
-    now_ns = fs_time().boot_ns;
+    now_ns = fs_boot_ns();
     if (asked)
         loop->last_request_ns = now_ns;
     if (batch_is_due(loop, now_ns))
@@ -258,14 +258,14 @@ static void sleep_until(struct loop *loop, int64_t until_ns, int64_t now_ns) {
 }
 
 static void wait_for_more(struct loop *loop) {
-    int64_t now_ns = fs_time().boot_ns;
+    int64_t now_ns = fs_boot_ns();
 
     if (loop->quiet_since_ns == 0)
         loop->quiet_since_ns = now_ns;
     if (loop->eager && now_ns - loop->quiet_since_ns < SPIN_NS)
         return;
     sleep_until(loop, wake_ns(loop), now_ns);
-    loop->eager = fs_time().boot_ns - loop->quiet_since_ns < 2 * SPIN_NS;
+    loop->eager = fs_boot_ns() - loop->quiet_since_ns < 2 * SPIN_NS;
     loop->quiet_since_ns = 0;
 }
 
@@ -294,11 +294,11 @@ static void run_farewell(struct fs *fs, struct task *task) {
 static void say_farewell(struct loop *loop) {
     struct fs *fs = loop->fs;
     struct task farewell = {.run = run_farewell};
-    int64_t until_ns = fs_time().boot_ns + FAREWELL_NS;
+    int64_t until_ns = fs_boot_ns() + FAREWELL_NS;
 
     /* A notice may wait for a lock whose holder waits for us: until it is through, requests are served. */
     fs->notices.ending = true;
-    while ((read_requests(loop) && fs_time().boot_ns < until_ns) || fs->notices.telling) {
+    while ((read_requests(loop) && fs_boot_ns() < until_ns) || fs->notices.telling) {
         batch_end(fs);
         work_collect(fs);
     }

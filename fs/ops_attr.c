@@ -36,6 +36,9 @@ void answer_attributes(struct fs *fs, fuse_req_t req, int64_t number) {
     struct fuse_entry_param found;
     int result = describe(fs, number, &found);
 
+    /* A close changes them, and the kernel does not expect that. */
+    if (result == 0 && !S_ISDIR(found.attr.st_mode))
+        found.attr_timeout = 0;
     if (result < 0)
         reply_error(fs, req, result);
     else

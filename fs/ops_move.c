@@ -131,7 +131,7 @@ static bool park(struct fs *fs, fuse_req_t req, const struct move *move) {
 }
 
 void move_retry(struct fs *fs) {
-    if (!fs->parked || fs->parked->trying || (!fs->released && fs_time().boot_ns < fs->parked->until_ns))
+    if (!fs->parked || fs->parked->trying || (!fs->released && fs_boot_ns() < fs->parked->until_ns))
         return;
     fs->released = false;
     fs->parked->trying = true;

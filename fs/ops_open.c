@@ -324,7 +324,7 @@ void close_orphans(struct fs *fs) {
 /* What was flushed just now was being closed, and the kernel's word of that has not reached us. Whatever else is still open is not finished:
  * the same line that recovery after a crash draws. */
 void close_all(struct fs *fs) {
-    int64_t now_ns = fs_time().boot_ns;
+    int64_t now_ns = fs_boot_ns();
 
     for (unsigned i = 0; i < HANDLE_BUCKETS; i++)
         while (fs->handles.bucket[i]) {
