@@ -288,7 +288,7 @@ int spool__store_draft(struct draft *draft, bool last_here) {
     if (rc)
         return rc;
     bool is_new = draft->state.kind == WRITES_NEW;
-    if (draft->state.dirty || (is_new && !draft->state.stored && last_here))
+    if (draft->state.dirty || draft->state.unsure || (is_new && !draft->state.stored && last_here))
         return store_now(draft);
     if (draft->state.stored && db_synced(draft->spool->db) < draft->state.ticket)
         return promise_store(draft);
@@ -306,6 +306,33 @@ int spool__measure(struct spool *spool, struct content_summary *content) {
     return rc;
 }
 
+struct copied_file {
+    struct payloads *payloads;
+    int64_t payload;
+};
+
+static void remove_copy(void *what) {
+    struct copied_file *copied = what;
+    (void)payload_doom(copied->payloads, copied->payload, 0);
+    free(copied);
+}
+
+/* When it fails, or its batch is undone, nothing stays of it. */
+static int copy_file(struct spool *spool, const struct content_summary *from, int64_t to) {
+    struct copied_file *copied = malloc(sizeof *copied);
+    if (!copied)
+        return -ENOMEM;
+    *copied = (struct copied_file){&spool->payloads, to};
+    int rc = payload_copy(&spool->payloads, from->payload, to, from->size);
+    if (!rc)
+        rc = payload_sync(&spool->payloads, to);
+    if (!rc)
+        rc = spool__later(spool, free, remove_copy, copied);
+    if (rc)
+        remove_copy(copied);
+    return rc;
+}
+
 int spool__copy_content(struct spool *spool, const struct content_summary *from, struct content_summary *to) {
     struct content bytes = {0};
     struct content_summary copy = *from;
@@ -318,9 +345,7 @@ int spool__copy_content(struct spool *spool, const struct content_summary *from,
         return (int)copy.payload;
     int rc;
     if (from->in_file) {
-        rc = payload_copy(&spool->payloads, from->payload, copy.payload, from->size);
-        if (!rc)
-            rc = payload_sync(&spool->payloads, copy.payload);
+        rc = copy_file(spool, from, copy.payload);
     } else {
         rc = load_bytes(spool, from, &bytes);
         if (!rc)

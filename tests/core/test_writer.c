@@ -296,6 +296,23 @@ static void test_large__that_was_never_settled_is_not_published(void **state) {
     assert_string_equal(messages_in(f, f->queue), ".failed.order");
 }
 
+static void test_large__changed_after_its_last_flush_is_kept_as_it_is(void **state) {
+    struct fixture *f = *state;
+    static const char *const names[][2] = {{"order", ".failed.order"}, {".staged", ".staged"}};
+    fill_large();
+    for (int i = 0; i < 2; i++) {
+        struct spool_writer *writer = create(f, f->queue, names[i][0]);
+        assert_ok(write_bytes(f, writer, large + LARGE / 2, LARGE / 2, 0));
+        assert_ok(flush(f, writer));
+        assert_ok(write_bytes(f, writer, large, LARGE, 0));
+        assert_ok(release_file(f, writer, false));
+        assert_string_equal(messages_in(f, f->queue), names[i][1]);
+        assert_ok(rename_entry(f, f->queue, names[i][1], f->queue, "whole"));
+        assert_large(f, f->queue, "whole", LARGE); /* and its checksum is right */
+        assert_ok(erase(f, f->queue, "whole"));
+    }
+}
+
 static void test_large__that_cannot_be_written_is_not_published(void **state) {
     struct fixture *f = *state;
     fill_large();
@@ -357,6 +374,7 @@ int main(void) {
         spool_test(test_large__edited_on_a_copy),
         spool_test(test_large__staged_is_appended_to_in_place),
         spool_test(test_large__that_was_never_settled_is_not_published),
+        spool_test(test_large__changed_after_its_last_flush_is_kept_as_it_is),
         spool_test(test_large__that_cannot_be_written_is_not_published),
         spool_test(test_large__unlinked_while_it_is_written_leaves_no_file),
         spool_test(test_memory__of_all_drafts_has_a_bound),
