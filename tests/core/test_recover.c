@@ -100,6 +100,16 @@ static void test_open__flushed_again_after_a_second_is_published(void **state) {
     assert_waiting(f, "order", "tea!");
 }
 
+static void test_open__whose_last_close_comes_after_a_second_is_published(void **state) {
+    struct fixture *f = *state;
+    struct spool_writer *writer = put_flushed(f, "order", "tea");
+    advance(f, 2 * SECONDS);
+    assert_ok(flush(f, writer)); /* nothing was written since, but close() is answered */
+    assert_true(f->promised);
+    reopen_after_kill(f);
+    assert_waiting(f, "order", "tea");
+}
+
 static void test_open__under_a_staged_name_stays_there(void **state) {
     struct fixture *f = *state;
     put_flushed(f, ".sure", "1");
@@ -360,6 +370,7 @@ int main(void) {
         spool_test(test_open__cut_after_its_flush_is_kept_aside),
         spool_test(test_open__for_a_second_after_its_flush_is_kept_aside),
         spool_test(test_open__flushed_again_after_a_second_is_published),
+        spool_test(test_open__whose_last_close_comes_after_a_second_is_published),
         spool_test(test_open__under_a_staged_name_stays_there),
         spool_test(test_open__a_staged_file_that_is_written_again_has_its_last_content),
         spool_test(test_open__of_a_name_kept_aside_before_is_numbered),
