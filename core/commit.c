@@ -45,6 +45,7 @@ int spool_commit(struct spool *spool, uint64_t *ticket) {
             undo_all(spool);
             return rc;
         }
+        payload_confirm(&spool->payloads, issued);
     }
     for (size_t i = 0; i < spool->undos; i++) {
         if (spool->undo[i].commit)

@@ -362,6 +362,15 @@ void payload_undoom(struct payloads *payloads, uint64_t ticket) {
     pthread_mutex_unlock(&payloads->lock);
 }
 
+void payload_confirm(struct payloads *payloads, uint64_t ticket) {
+    pthread_mutex_lock(&payloads->lock);
+    for (size_t i = 0; i < payloads->doomed_count; i++) {
+        if (payloads->doomed[i].ticket > ticket)
+            payloads->doomed[i].ticket = ticket;
+    }
+    pthread_mutex_unlock(&payloads->lock);
+}
+
 /* Called with the lock held. The index of one that may go, or doomed_count. */
 static size_t find_reapable(struct payloads *payloads, uint64_t synced) {
     size_t i = 0;

@@ -58,6 +58,8 @@ bool payload_leave(struct payloads *payloads, int64_t payload);
 /* Remove the file once `ticket` is on stable storage; undoom: the batch of that ticket was rolled back. */
 int payload_doom(struct payloads *payloads, int64_t payload, uint64_t ticket);
 void payload_undoom(struct payloads *payloads, uint64_t ticket);
+/* All is committed, as far as `ticket`: a batch that wrote nothing had none of its own. */
+void payload_confirm(struct payloads *payloads, uint64_t ticket);
 bool payloads_reapable(struct payloads *payloads, uint64_t synced);
 void payloads_reap(struct payloads *payloads, uint64_t synced);
 
