@@ -64,6 +64,8 @@ bool spool__draft_fits(enum draft_kind kind, enum spool_state target) {
         return spool__is_waiting(target);
     case WRITES_CHECKPOINT:
         return target == SPOOL_CLAIMED_STATE;
+    case WRITES_APART:
+        return false;
     default:
         return target != SPOOL_CLAIMED_STATE; /* an edit: it may have been withdrawn or buried meanwhile */
     }
@@ -107,7 +109,8 @@ static int finish_copy(struct draft *draft, const struct content_summary *conten
         return rc;
     if (found && spool__draft_fits(draft->state.kind, target.state))
         return spool__apply_draft(spool, &target, content, draft->state.stored ? draft->number : 0);
-    return draft->state.kind == WRITES_REPLACE ? publish_apart(draft, content) : -ESTALE;
+    return draft->state.kind == WRITES_REPLACE || draft->state.kind == WRITES_APART ? publish_apart(draft, content)
+                                                                                    : -ESTALE;
 }
 
 /* The file, if the content is in one that no row refers to. */

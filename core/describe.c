@@ -47,7 +47,7 @@ static int64_t visible_mtime(const struct spool *spool, const struct message *me
 }
 
 void spool__describe_message(struct spool *spool, const struct message *message, struct spool_entry *entry) {
-    struct draft *draft = spool__visible_draft(spool, message->number);
+    struct draft *draft = spool__draft_of(spool, message->number, WRITES_NEW);
     bool claimed = message->state == SPOOL_CLAIMED_STATE;
     *entry = (struct spool_entry){
         .number = message->number,

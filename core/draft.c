@@ -24,16 +24,39 @@ int spool__draft_error(const struct draft *draft) {
     return draft->state.error ? draft->state.error : atomic_load(&draft->failure);
 }
 
-struct draft *spool__visible_draft(struct spool *spool, int64_t file) {
+struct draft *spool__draft_of(struct spool *spool, int64_t file, enum draft_kind kind) {
     struct draft *draft = first_of(spool, file);
-    while (draft && (draft->state.kind == WRITES_REPLACE || draft->state.error == -ESTALE || draft->state.finished))
+    while (draft && (draft->state.kind != kind || draft->state.error == -ESTALE || draft->state.finished))
         draft = next_of(draft);
     return draft;
 }
 
-bool spool__is_edited(struct spool *spool, int64_t file) {
-    struct draft *draft = spool__visible_draft(spool, file);
-    return draft && draft->state.kind == WRITES_EDIT;
+struct edits {
+    struct spool *spool;
+    int64_t queue; /* the root: of all queues */
+    int64_t count;
+    int rc;
+};
+
+static void count_edit(struct table_entry *entry, void *context) {
+    struct draft *draft = (struct draft *)entry;
+    struct edits *edits = context;
+    struct message message;
+    if (draft->state.kind != WRITES_EDIT || draft->state.error == -ESTALE || draft->state.finished)
+        return;
+    int rc = spool__message(edits->spool, draft->entry.key, &message);
+    if (rc == 0 && message.state == SPOOL_WAITING && (edits->queue == SPOOL_ROOT || edits->queue == message.queue))
+        edits->count++;
+    else if (rc < 0 && rc != -ENOENT)
+        edits->rc = rc;
+}
+
+int spool__count_edited(struct spool *spool, int64_t queue, int64_t *count) {
+    struct edits edits = {spool, queue, 0, 0};
+    table_each(&spool->drafts, count_edit, &edits);
+    if (!edits.rc)
+        *count = edits.count;
+    return edits.rc;
 }
 
 /* --- memory --- */
@@ -419,6 +442,8 @@ int spool__lose_draft(struct draft *draft) {
 int spool__drop_drafts(struct spool *spool, int64_t file) {
     int rc = 0;
     for (struct draft *draft = first_of(spool, file); draft && !rc; draft = next_of(draft)) {
+        if (draft->state.kind == WRITES_APART)
+            continue; /* it has nothing to do with the file any more */
         if (draft->state.kind != WRITES_NEW) {
             rc = spool__lose_draft(draft);
             continue;
@@ -437,7 +462,7 @@ struct removal {
 static void lose_with_queue(struct table_entry *entry, void *context) {
     struct draft *draft = (struct draft *)entry;
     struct removal *removal = context;
-    if (!removal->rc && draft->state.kind == WRITES_REPLACE && draft->queue == removal->queue)
+    if (!removal->rc && draft->queue == removal->queue)
         removal->rc = spool__lose_draft(draft);
 }
 

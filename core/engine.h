@@ -115,7 +115,14 @@ int spool__name_is_valid(const char *name); /* 0, -ENAMETOOLONG, -EINVAL */
 
 /* --- messages (message.c) ----------------------------------------------------------------------------------------- */
 
-enum draft_kind { WRITES_NEW, WRITES_EDIT, WRITES_REPLACE, WRITES_CHECKPOINT };
+/* The numbers stand in the database. */
+enum draft_kind {
+    WRITES_NEW,        /* a file that is not a message yet */
+    WRITES_EDIT,       /* a waiting message, changed on a copy */
+    WRITES_REPLACE,    /* a waiting message, from the start */
+    WRITES_CHECKPOINT, /* a lease */
+    WRITES_APART,      /* a message of its own, by the second who opened a new file to write it from the start */
+};
 
 struct message {
     int64_t number;
@@ -225,6 +232,7 @@ struct draft {
     struct draft_state {
         enum draft_kind kind;
         int writers;
+        int64_t owner;  /* serial of the writer that wrote first; 0: none has */
         bool begun;     /* something was written, or it was truncated */
         bool dirty;     /* there is something that is not stored */
         bool stored;    /* its row holds a content of it */
@@ -233,20 +241,20 @@ struct draft {
         bool gone;      /* the file was removed: nothing will come of it */
         bool killed;
         bool finished; /* its last writer has closed: it goes with the batch, in which the file may be opened again */
-        uint32_t mode; /* replace: of the message, if it becomes one */
+        uint32_t mode; /* replace, apart: of the message that it becomes */
         int error;     /* -ESTALE: it lost its message; else why a write was refused */
         int64_t stored_boot_ns;
         uint64_t ticket; /* of the batch that stored it */
     } state;
     struct spool_caller caller;
     int64_t queue;
-    char name[SPOOL_NAME_MAX + 1]; /* replace: what it is called if it becomes a message of its own */
+    char name[SPOOL_NAME_MAX + 1]; /* replace, apart: what it is called if it becomes a message of its own */
 };
 
-/* The draft that shows instead of the message's own content: a new file's, an edit's, a checkpoint's. NULL: none. */
-struct draft *spool__visible_draft(struct spool *spool, int64_t file);
-/* Is the waiting message being edited, so that it cannot be claimed? */
-bool spool__is_edited(struct spool *spool, int64_t file);
+/* The draft of that kind that the file has; of replacements the newest. NULL: none. A new file's shows instead of its row. */
+struct draft *spool__draft_of(struct spool *spool, int64_t file, enum draft_kind kind);
+/* How many of the ready messages of a queue (the root: of all) are being edited, so that they cannot be claimed. */
+int spool__count_edited(struct spool *spool, int64_t queue, int64_t *count);
 /* Begin one, empty or with the content of `from`. */
 int spool__begin_draft(struct spool *spool, enum draft_kind kind, int64_t file, int64_t number,
                        const struct message *from, struct spool_caller caller, struct draft **out);
@@ -324,6 +332,7 @@ struct spool {
     struct directory *dirty_directories;
     struct table drafts;
     int64_t content_memory_bytes; /* of all drafts */
+    int64_t writer_serial;        /* of the newest writer */
 
     struct vanished *vanished; /* a list, the newest first */
 

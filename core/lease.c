@@ -46,7 +46,8 @@ int spool__claim(struct spool *spool, const struct message *message, const struc
     if (rc)
         return rc;
     bool same_queue = spool__queue_of(spool, to) == message->queue;
-    if (message->state == SPOOL_OPEN || message->state == SPOOL_HELD || spool__is_edited(spool, message->number))
+    if (message->state == SPOOL_OPEN || message->state == SPOOL_HELD ||
+        spool__draft_of(spool, message->number, WRITES_EDIT))
         return -ETXTBSY;
     if (message->state == SPOOL_DELAYED || (settings->value[SPOOL_PAUSED] && same_queue))
         return -EAGAIN;

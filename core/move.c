@@ -167,12 +167,25 @@ static bool goes_home(const struct move *move) {
            (strcmp(move->name, message->name) == 0 || strcmp(move->name, spool__own_name(message)) == 0);
 }
 
+/* A lease or a dead message takes no staged name, where it is or elsewhere. */
+static int check_kept_name(const struct move *move) {
+    const struct message *message = move->message;
+    bool kept = message->state == SPOOL_CLAIMED_STATE || message->state == SPOOL_DEAD_STATE;
+    bool staged = false;
+    if (!kept || strcmp(move->name, message->name) == 0)
+        return 0;
+    int rc = spool__is_staged(move->spool, message->queue, move->name, &staged);
+    return rc ? rc : staged && !goes_home(move) ? -EPERM : 0;
+}
+
 static int find_destination(struct move *move, enum destination *destination) {
     bool staged, from_staged;
     bool same_queue = spool__queue_of(move->spool, move->to) == move->message->queue;
     int rc = spool__is_staged(move->spool, move->to->entry.key, move->name, &staged);
     if (!rc)
         rc = spool__is_staged(move->spool, move->message->directory, move->message->name, &from_staged);
+    if (!rc)
+        rc = check_kept_name(move);
     if (rc)
         return rc;
     switch (move->to->kind) {
@@ -347,51 +360,4 @@ int spool_unlink(struct spool *spool, int64_t directory, const char *name) {
     if (!rc)
         rc = spool__change(spool);
     return rc ? rc : spool__delete_directory(spool, found);
-}
-
-int spool_link(struct spool *spool, int64_t number, int64_t to, const char *name, struct spool_caller caller,
-               struct spool_entry *entry) {
-    struct message source, copy, open;
-    struct directory *directory;
-    bool staged = true;
-    int64_t place = 0;
-    int rc = spool__message(spool, number, &source);
-    if (!rc)
-        rc = spool__name_is_valid(name);
-    if (!rc)
-        rc = spool__directory(spool, to, &directory);
-    if (!rc && directory->kind == SPOOL_QUEUE)
-        rc = spool__is_staged(spool, to, name, &staged);
-    if (!rc && (source.state != SPOOL_STAGED || staged))
-        rc = -EPERM;
-    if (!rc)
-        rc = find_target(spool, to, name, true);
-    if (!rc)
-        rc = spool__has_room(spool, to, source.content.size, true);
-    if (!rc)
-        rc = spool__take_name(spool, to, name, 0, &place);
-    if (!rc)
-        rc = spool__change(spool);
-    copy = source;
-    if (!rc)
-        rc = spool__copy_content(spool, &source.content, &copy.content);
-    int64_t copy_number = rc ? rc : spool__number(spool);
-    if (copy_number < 0)
-        return (int)copy_number;
-    copy.number = copy.place = copy_number;
-    copy.state = SPOOL_OPEN;
-    copy.queue = copy.directory = to;
-    copy.uid = caller.uid;
-    copy.gid = caller.gid;
-    memcpy(copy.name, name, strlen(name) + 1);
-    copy.due_ns = 0;
-    rc = spool__insert_message(spool, &copy);
-    open = copy;
-    if (!rc)
-        rc = spool__publish(spool, &open, &copy, place, false);
-    if (!rc) {
-        spool__promise(spool);
-        spool__describe_message(spool, &copy, entry);
-    }
-    return rc;
 }

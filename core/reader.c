@@ -110,7 +110,7 @@ int spool_open_reader(struct spool *spool, int64_t number, struct spool_reader *
 }
 
 static struct draft *shown(const struct spool_reader *reader) {
-    return spool__visible_draft(reader->spool, reader->file);
+    return spool__draft_of(reader->spool, reader->file, WRITES_NEW);
 }
 
 /* Decides, in the owner's thread, where the next read comes from. */

@@ -57,7 +57,7 @@ static int stand_alone(struct spool *spool, const struct message *draft, struct 
     message->draft_kind = WRITES_NEW;
     message->home_name[0] = '\0';
     message->attempts = 0;
-    if (message->unsure || draft->draft_kind != WRITES_REPLACE)
+    if (message->unsure || (draft->draft_kind != WRITES_REPLACE && draft->draft_kind != WRITES_APART))
         return keep_aside(spool, draft, message, draft->queue, name);
     message->directory = draft->queue;
     int rc = spool__fit_name(spool, draft->queue, name, draft->number, message->name);

@@ -197,8 +197,8 @@ SPOOL_MUST_USE int spool_symlink(struct spool *spool, int64_t parent, const char
                                  struct spool_caller caller, struct spool_entry *entry);
 /* Copies the target, with a NUL, into `target`, which has room for 4096 bytes. */
 SPOOL_MUST_USE int spool_readlink(struct spool *spool, int64_t number, char *target);
-/* `link(staged, final)`: publishes a copy of a closed staged file, a message of its own. Anything else is -EPERM. Durable.
- * A payload above SPOOL_INLINE_MAX is copied here, in the calling thread. */
+/* `link(staged, final)`: publishes a copy of a staged file as it is now, a message of its own. Anything else is -EPERM. Durable.
+ * -ETXTBSY: it is above SPOOL_INLINE_MAX and not flushed. A payload of that size is copied here, in the calling thread. */
 SPOOL_MUST_USE int spool_link(struct spool *spool, int64_t number, int64_t to, const char *name,
                               struct spool_caller caller, struct spool_entry *entry);
 
@@ -300,6 +300,11 @@ int64_t spool_writer_key(const struct spool_writer *writer);
 /* The bytes themselves, as admitted. 0 or a negative errno: a short write is an error. */
 SPOOL_MUST_USE int spool_write(struct spool_writer *writer, const void *bytes, size_t length, int64_t offset);
 SPOOL_MUST_USE int spool_resize(struct spool_writer *writer, int64_t length);
+
+/* Has this writer, or one it shares the file with, written something? Then what it reads is that: others see a message's new content
+ * only from its last close on. Where and in which order: as for writing. */
+bool spool_has_written(const struct spool_writer *writer);
+SPOOL_MUST_USE ssize_t spool_read_back(struct spool_writer *writer, void *bytes, size_t length, int64_t offset);
 
 /* Is there anything that store would have to save? */
 bool spool_writer_dirty(const struct spool_writer *writer);

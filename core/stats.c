@@ -52,10 +52,12 @@ static int oldest_ready_anywhere(struct spool *spool, int64_t *oldest_ns) {
 
 int spool_stats(struct spool *spool, int64_t queue, int64_t values[SPOOL_STATS]) {
     struct directory *directory;
-    int64_t oldest_ns = INT64_MAX;
+    int64_t oldest_ns = INT64_MAX, edited = 0;
     int rc = spool__directory(spool, queue, &directory);
     if (!rc)
         rc = queue == SPOOL_ROOT ? oldest_ready_anywhere(spool, &oldest_ns) : oldest_ready(spool, queue, &oldest_ns);
+    if (!rc)
+        rc = spool__count_edited(spool, queue, &edited);
     if (!rc)
         rc = spool__directory(spool, queue, &directory);
     if (rc)
@@ -63,7 +65,8 @@ int spool_stats(struct spool *spool, int64_t queue, int64_t values[SPOOL_STATS])
     const int64_t *count = directory->count;
     const int64_t all[SPOOL_STATS] = {
         [SPOOL_STAT_WAITING] = count[COUNT_READY] + count[COUNT_DELAYED],
-        [SPOOL_STAT_READY] = count[COUNT_READY],
+        [SPOOL_STAT_READY] = count[COUNT_READY] - edited,
+        [SPOOL_STAT_BLOCKED] = edited,
         [SPOOL_STAT_DELAYED] = count[COUNT_DELAYED],
         [SPOOL_STAT_CLAIMED] = count[COUNT_CLAIMED],
         [SPOOL_STAT_DEAD] = count[COUNT_DEAD],

@@ -17,11 +17,13 @@
 
 struct spool_writer {
     struct spool *spool;
+    int64_t serial;
     int64_t file;
     bool append;
     struct spool_caller caller;
     enum spool_state opened_as;
     int64_t claim;       /* the lease it was opened under */
+    bool fresh;          /* opened to write the file from its start */
     struct draft *draft; /* NULL until something is written */
 };
 
@@ -34,6 +36,7 @@ static int new_writer(struct spool *spool, int64_t file, bool append, struct spo
         return -ENOMEM;
     *writer = (struct spool_writer){
         .spool = spool,
+        .serial = ++spool->writer_serial,
         .file = file,
         .append = append,
         .caller = caller,
@@ -54,14 +57,28 @@ static int drop_writer(struct spool_writer *writer, int rc) {
     return rc ? rc : later;
 }
 
-static void leave_draft(void *what) {
-    ((struct spool_writer *)what)->draft = NULL;
+struct joining {
+    struct spool_writer *writer;
+    struct draft *before;
+};
+
+static void rejoin(void *what) {
+    struct joining *joining = what;
+    joining->writer->draft = joining->before;
+    free(joining);
 }
 
 static int join(struct spool_writer *writer, struct draft *draft) {
-    int rc = spool__save_draft(draft);
-    if (!rc)
-        rc = spool__later(writer->spool, NULL, leave_draft, writer);
+    struct joining *joining = malloc(sizeof *joining);
+    if (!joining)
+        return -ENOMEM;
+    *joining = (struct joining){writer, writer->draft};
+    int rc = spool__later(writer->spool, free, rejoin, joining);
+    if (rc) {
+        free(joining);
+        return rc;
+    }
+    rc = spool__save_draft(draft);
     if (rc)
         return rc;
     draft->state.writers++;
@@ -150,6 +167,7 @@ int spool_create(struct spool *spool, int64_t directory, const char *name, uint3
     if (rc)
         return drop_writer(writer, rc);
     writer->draft->state.exclusive = exclusive;
+    writer->fresh = true;
     spool__describe_message(spool, &message, entry);
     *out = writer;
     return 0;
@@ -189,8 +207,9 @@ static int make_placeholder(struct spool *spool, const struct message *old, stru
     return -ESTALE;
 }
 
-static int begin_replacement(struct spool_writer *writer, const struct message *message) {
-    int rc = begin_and_join(writer, WRITES_REPLACE, spool__number(writer->spool), NULL);
+/* What is written becomes, or may become, a message of its own under the name of this one. */
+static int begin_beside(struct spool_writer *writer, enum draft_kind kind, const struct message *message) {
+    int rc = begin_and_join(writer, kind, spool__number(writer->spool), NULL);
     if (rc)
         return rc;
     struct draft *draft = writer->draft;
@@ -225,7 +244,7 @@ static int reopen(struct spool_writer *writer, const struct message *old, bool t
 static int truncate_shared(struct spool_writer *writer, struct draft *draft);
 
 static int begin_checkpoint(struct spool_writer *writer, const struct message *message, bool truncate) {
-    struct draft *draft = spool__visible_draft(writer->spool, message->number);
+    struct draft *draft = spool__draft_of(writer->spool, message->number, WRITES_CHECKPOINT);
     if (draft)
         return truncate ? truncate_shared(writer, draft) : join(writer, draft);
     return begin_and_join(writer, WRITES_CHECKPOINT, spool__number(writer->spool), truncate ? NULL : message);
@@ -248,7 +267,7 @@ static int open_truncating(struct spool_writer *writer, const struct message *me
         spool__promise(spool);
         return -EEXIST;
     } else if (rule == CONFLICT_REPLACE) {
-        rc = begin_replacement(writer, message);
+        rc = begin_beside(writer, WRITES_REPLACE, message);
     } else {
         return make_placeholder(spool, message, writer->caller, entry);
     }
@@ -271,21 +290,30 @@ static int truncate_shared(struct spool_writer *writer, struct draft *draft) {
     return rc ? rc : spool_resize(writer, 0);
 }
 
-/* Somebody else writes it already. Two who truncate never share a message, once the first has written something. */
+/*
+ * Somebody else writes it already. Two who write a file from its start never share a message: when the first has written something,
+ * the second gets a file of its own here; when not, whoever is second to write parts ways then.
+ */
 static int open_shared(struct spool_writer *writer, const struct message *message, bool truncate,
                        struct spool_entry *entry) {
     struct spool *spool = writer->spool;
-    struct draft *draft = spool__visible_draft(spool, message->number);
+    struct draft *draft = spool__draft_of(spool, message->number, WRITES_NEW);
     if (!draft)
         return -EIO;
-    if (truncate && draft->state.begun && draft->content.size > 0) {
-        bool staged = true;
-        int rc = spool__is_staged(spool, message->directory, message->name, &staged);
-        if (rc || !staged)
-            return rc ? rc : make_placeholder(spool, message, writer->caller, entry);
+    writer->fresh = truncate;
+    if (!truncate || !draft->state.begun || draft->content.size == 0)
+        return join(writer, draft);
+    bool staged = true;
+    int rc = spool__is_staged(spool, message->directory, message->name, &staged);
+    if (rc)
+        return rc;
+    if (staged)
         return truncate_shared(writer, draft);
+    if (conflict_rule(spool, message->queue) == CONFLICT_REJECT) {
+        spool__promise(spool);
+        return -EEXIST;
     }
-    return join(writer, draft);
+    return make_placeholder(spool, message, writer->caller, entry);
 }
 
 int spool_open_writer(struct spool *spool, int64_t number, bool truncate, bool append, struct spool_caller caller,
@@ -315,7 +343,7 @@ int spool_open_writer(struct spool *spool, int64_t number, bool truncate, bool a
 
 int spool_undo_overwrite(struct spool *spool, int64_t number, int64_t placeholder) {
     struct message old, empty, back;
-    struct draft *draft = spool__visible_draft(spool, placeholder);
+    struct draft *draft = spool__draft_of(spool, placeholder, WRITES_NEW);
     if (!draft || draft->state.writers > 0 || draft->state.begun)
         return -ENOENT;
     int rc = spool__message(spool, placeholder, &empty);
@@ -374,14 +402,14 @@ static int overwrite_in_place(struct spool_writer *writer, const struct message 
 }
 
 static int begin_on_waiting(struct spool_writer *writer, const struct message *message, bool overwrites) {
-    struct draft *draft = spool__visible_draft(writer->spool, message->number);
+    struct draft *draft = spool__draft_of(writer->spool, message->number, WRITES_EDIT);
     if (draft)
         return join(writer, draft); /* it is being edited already */
     if (!overwrites)
         return begin_and_join(writer, WRITES_EDIT, spool__number(writer->spool), message);
     switch (conflict_rule(writer->spool, message->queue)) {
     case CONFLICT_REPLACE:
-        return begin_replacement(writer, message);
+        return begin_beside(writer, WRITES_REPLACE, message);
     case CONFLICT_REJECT:
         spool__promise(writer->spool);
         return -EEXIST;
@@ -411,7 +439,7 @@ static int begin_writing(struct spool_writer *writer, bool overwrites) {
     case SPOOL_HELD:
         return reopen(writer, &message, false);
     case SPOOL_OPEN:
-        shared = spool__visible_draft(spool, writer->file);
+        shared = spool__draft_of(spool, writer->file, WRITES_NEW);
         return shared ? join(writer, shared) : -ESTALE;
     case SPOOL_WAITING:
     case SPOOL_DELAYED:
@@ -419,6 +447,36 @@ static int begin_writing(struct spool_writer *writer, bool overwrites) {
     default:
         return -ESTALE;
     }
+}
+
+static int leave(struct draft *draft) {
+    int rc = spool__save_draft(draft);
+    if (rc || --draft->state.writers > 0)
+        return rc;
+    return spool__finish_draft(draft);
+}
+
+/* This writer and another one both opened a new file to write it from the start, and the other was first to write. */
+static int part_ways(struct spool_writer *writer) {
+    struct spool *spool = writer->spool;
+    struct draft *shared = writer->draft;
+    struct message message;
+    bool staged;
+    int rc = spool__message(spool, writer->file, &message);
+    if (!rc)
+        rc = spool__is_staged(spool, message.directory, message.name, &staged);
+    if (rc || staged)
+        return rc == -ENOENT ? 0 : rc; /* removed, or staged: as on any file system */
+    rc = spool__change(spool);
+    if (!rc)
+        rc = begin_beside(writer, WRITES_APART, &message);
+    return rc ? rc : leave(shared);
+}
+
+static bool is_second(const struct spool_writer *writer) {
+    const struct draft *draft = writer->draft;
+    return writer->fresh && draft && draft->state.kind == WRITES_NEW && draft->state.owner &&
+           draft->state.owner != writer->serial;
 }
 
 /* The limits on what is written. */
@@ -440,17 +498,21 @@ static int check_size(struct spool_writer *writer, int64_t size) {
 
 static int admit(struct spool_writer *writer, bool overwrites, int64_t size, bool writes) {
     int rc = writer->draft ? 0 : begin_writing(writer, overwrites);
+    if (!rc && writes && is_second(writer))
+        rc = part_ways(writer);
     if (rc)
         return rc;
     struct draft *draft = writer->draft;
     rc = spool__draft_error(draft);
     if (!rc && draft->state.stored && !draft->state.unsure && !draft->state.gone)
         rc = spool__mark_unsure(draft);
-    if (!rc && (!draft->state.begun || !draft->state.dirty))
+    if (!rc && (!draft->state.begun || !draft->state.dirty || !draft->state.owner))
         rc = spool__save_draft(draft);
     if (rc)
         return rc;
     mark_begun(draft);
+    if (writes && !draft->state.owner)
+        draft->state.owner = writer->serial;
     if (writes || size > draft->content.size)
         rc = check_size(writer, size);
     if (!rc)
@@ -507,6 +569,16 @@ int spool_resize(struct spool_writer *writer, int64_t length) {
     return rc;
 }
 
+/* --- reading back --- */
+
+bool spool_has_written(const struct spool_writer *writer) {
+    return writer->draft && writer->draft->state.begun;
+}
+
+ssize_t spool_read_back(struct spool_writer *writer, void *bytes, size_t length, int64_t offset) {
+    return content_read(&writer->draft->content, bytes, length, offset);
+}
+
 /* --- flush and close --- */
 
 bool spool_writer_dirty(const struct spool_writer *writer) {
@@ -546,15 +618,15 @@ int spool_close_writer(struct spool_writer *writer, bool killed) {
         return rc;
     if (killed)
         draft->state.killed = true;
-    if (--draft->state.writers > 0)
-        return 0;
-    return spool__finish_draft(draft);
+    return leave(draft);
 }
 
 bool spool_is_closing(struct spool *spool, int64_t directory, const char *name) {
     struct message message;
     if (spool__find_message(spool, directory, name, &message) != 0)
         return false;
-    struct draft *draft = spool__visible_draft(spool, message.number);
+    struct draft *draft = spool__draft_of(spool, message.number, WRITES_NEW);
+    if (!draft)
+        draft = spool__draft_of(spool, message.number, WRITES_EDIT);
     return draft && draft->state.stored && !draft->state.dirty;
 }

@@ -445,8 +445,66 @@ static void test_two_writers__one_that_cannot_join_does_not_keep_the_file_open(v
     assert_int_equal(entry_of(f, f->queue, ".order").state, SPOOL_STAGED);
 }
 
+/* --- two who write a new file from its start --- */
+
+static void test_two__who_had_not_written_yet_get_a_message_each(void **state) {
+    struct fixture *f = *state;
+    struct spool_writer *first = create(f, f->queue, "order");
+    struct spool_writer *second = open_file(f, f->queue, "order", OPEN_TRUNCATE);
+    assert_ok(write_text(f, second, "BB", 0));
+    assert_ok(write_text(f, first, "AA", 0));
+    assert_ok(write_text(f, second, "BB", 2));
+    assert_ok(write_text(f, first, "AA", 2));
+    assert_ok(close_file(f, second));
+    assert_ok(close_file(f, first));
+    assert_string_equal(messages_in(f, f->queue), "order order~1");
+    assert_string_equal(content_of(f, f->queue, "order"), "BBBB");
+    assert_string_equal(content_of(f, f->queue, "order~1"), "AAAA");
+}
+
+static void test_two__of_whom_one_writes_nothing_share_the_file(void **state) {
+    struct fixture *f = *state;
+    struct spool_writer *first = create(f, f->queue, "order");
+    struct spool_writer *second = open_file(f, f->queue, "order", OPEN_TRUNCATE);
+    assert_ok(write_text(f, second, "BB", 0));
+    assert_ok(close_file(f, second));
+    assert_string_equal(content_of(f, f->queue, "order"), "BB");
+    assert_fails(claim(f, "order"), ETXTBSY);
+    assert_ok(close_file(f, first));
+    assert_string_equal(messages_in(f, f->queue), "order");
+    assert_ok(claim(f, "order"));
+}
+
+static void test_two__the_second_survives_a_kill_once_it_is_flushed(void **state) {
+    struct fixture *f = *state;
+    struct spool_writer *first = create(f, f->queue, "order");
+    struct spool_writer *second = open_file(f, f->queue, "order", OPEN_TRUNCATE);
+    assert_ok(write_text(f, first, "AA", 0));
+    assert_ok(write_text(f, second, "BB", 0));
+    assert_ok(flush(f, first));
+    assert_ok(flush(f, second));
+    reopen_after_kill(f);
+    assert_string_equal(messages_in(f, f->queue), "order order~1");
+    assert_string_equal(content_of(f, f->queue, "order~1"), "BB");
+}
+
+static void test_two__the_second_is_refused_by_reject(void **state) {
+    struct fixture *f = *state;
+    struct spool_writer *second;
+    set(f, f->queue, SPOOL_ON_CONFLICT, "reject");
+    struct spool_writer *first = create(f, f->queue, "order");
+    assert_ok(write_text(f, first, "AA", 0));
+    assert_fails(try_open(f, find(f, f->queue, "order"), OPEN_TRUNCATE, &second), EEXIST);
+    assert_ok(close_file(f, first));
+    assert_string_equal(content_of(f, f->queue, "order"), "AA");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        spool_test(test_two__who_had_not_written_yet_get_a_message_each),
+        spool_test(test_two__of_whom_one_writes_nothing_share_the_file),
+        spool_test(test_two__the_second_survives_a_kill_once_it_is_flushed),
+        spool_test(test_two__the_second_is_refused_by_reject),
         spool_test(test_create__on_a_taken_name_is_refused_or_to_be_opened),
         spool_test(test_keep__truncating_open_numbers_the_older),
         spool_test(test_keep__rename_onto_numbers_the_older),

@@ -118,19 +118,32 @@ static void test_writing__cut_short_and_closed_can_still_be_read(void **state) {
     assert_memory_equal(got, large, 10);
 }
 
-static void test_writing__an_edit_is_seen_and_a_replacement_is_not(void **state) {
+static const char *read_back(struct fixture *f, struct spool_writer *writer) {
+    ssize_t length = DO(f, spool_read_back(writer, got, LARGE - 1, 0));
+    assert_true(length >= 0);
+    got[length] = '\0';
+    return (const char *)got;
+}
+
+static void test_writing__a_message_is_seen_as_it_was_until_the_last_close(void **state) {
     struct fixture *f = *state;
     put(f, f->queue, "order", "tea");
     struct spool_writer *editor = open_file(f, f->queue, "order", OPEN_APPEND);
     assert_ok(write_text(f, editor, "!", 0));
-    assert_string_equal(content_of(f, f->queue, "order"), "tea!");
+    assert_string_equal(content_of(f, f->queue, "order"), "tea");
+    assert_int_equal(entry_of(f, f->queue, "order").size_bytes, 3);
+    assert_string_equal(read_back(f, editor), "tea!");
+    assert_int_equal(stat_of(f, f->queue, SPOOL_STAT_READY), 0);
+    assert_int_equal(stat_of(f, f->queue, SPOOL_STAT_BLOCKED), 1);
     assert_ok(release_file(f, editor, true));
     assert_string_equal(content_of(f, f->queue, "order"), "tea");
     set(f, f->queue, SPOOL_ON_CONFLICT, "replace");
     struct spool_writer *writer = open_file(f, f->queue, "order", OPEN_TRUNCATE);
     assert_ok(write_text(f, writer, "milk", 0));
     assert_string_equal(content_of(f, f->queue, "order"), "tea");
+    assert_string_equal(read_back(f, writer), "milk");
     assert_ok(close_file(f, writer));
+    assert_string_equal(content_of(f, f->queue, "order"), "milk");
 }
 
 /* --- damage --- */
@@ -214,7 +227,7 @@ int main(void) {
         spool_test(test_reader__of_what_is_no_file_is_refused),
         spool_test(test_writing__is_read_as_it_grows),
         spool_test(test_writing__cut_short_and_closed_can_still_be_read),
-        spool_test(test_writing__an_edit_is_seen_and_a_replacement_is_not),
+        spool_test(test_writing__a_message_is_seen_as_it_was_until_the_last_close),
         spool_test(test_damage__of_a_payload_is_found_and_put_aside),
         spool_test(test_damage__of_a_payload_that_is_cut),
         spool_test(test_damage__of_a_payload_that_is_missing),
