@@ -26,7 +26,7 @@ struct handle {
     bool is_new;             /* the file was not published when it was opened */
     bool wrote;              /* something was written, or it was truncated */
     bool unfinished;         /* something was written after the last flush */
-    int64_t flushed_boot_ns; /* 0: never */
+    int64_t flushed_boot_ns; /* the first flush after the last write; 0: none */
     char *text;              /* control entries: what reading gives; else NULL */
     size_t text_length;
     char name[]; /* it was created under; empty: not known */

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -243,11 +244,12 @@ static int64_t wake_ns(const struct loop *loop) {
 }
 
 static void sleep_until(struct loop *loop, int64_t until_ns, int64_t now_ns) {
-    struct pollfd *on = loop->on;
+    struct pollfd on[DESCRIPTORS];
     int64_t ns = until_ns > now_ns ? until_ns - now_ns : 0;
     struct timespec timeout = {.tv_sec = ns / FS_SECOND_NS, .tv_nsec = ns % FS_SECOND_NS};
     struct signalfd_siginfo signal;
 
+    memcpy(on, loop->on, sizeof on);
     on[ON_REQUEST].events = pool_bytes(loop->fs->pool) < POOL_MAX_BYTES ? POLLIN : 0;
     if (ppoll(on, DESCRIPTORS, until_ns == INT64_MAX ? NULL : &timeout, NULL) <= 0)
         return;
@@ -306,7 +308,7 @@ static void say_farewell(struct loop *loop) {
     drain_pool(loop);
     move_give_up(fs);
     batch_run(fs, &farewell);
-    close_all(fs);
+    close_all(fs, fuse_session_exited(fs->session));
     batch_end(fs);
     drain_pool(loop);
 }

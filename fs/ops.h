@@ -38,8 +38,8 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file);
 /* Close what nobody will release, and what could not be closed before. From the loop, between batches. */
 void close_orphans(struct fs *fs);
-/* The mount is gone: close every file, as a crash would have it. */
-void close_all(struct fs *fs);
+/* Nothing is served any more: close every file. */
+void close_all(struct fs *fs, bool unmounted);
 
 /* ops_data.c: what is in files */
 void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *file);

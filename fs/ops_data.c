@@ -7,6 +7,7 @@
 #include "ops.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "control.h"
 #include "fs.h"
+#include "log.h"
 #include "reply.h"
 #include "request.h"
 #include "work.h"
@@ -28,6 +30,7 @@ static void free_work(struct fs *fs, struct task *task) {
 struct reading {
     struct work work;
     struct spool_reader *reader;
+    int64_t number;
     int64_t offset;
     size_t size;
     ssize_t result;
@@ -56,18 +59,20 @@ static void run_reading(struct job *job) {
 static void end_reading(struct fs *fs, struct task *task) {
     struct reading *reading = (struct reading *)work_of_task(task);
 
+    if (reading->result == -EIO)
+        log_line(LOG_ERR, "Message %" PRId64 " cannot be read, or does not match its checksum.", reading->number);
     answer_read(fs, reading->work.req, reading->result, reading->bytes);
 }
 
-static void read_later(struct fs *fs, fuse_req_t req, struct spool_reader *reader, size_t size, off_t offset) {
+static void read_later(struct fs *fs, fuse_req_t req, const struct handle *handle, size_t size, off_t offset) {
     struct reading *reading = malloc(sizeof *reading + size);
 
     if (!reading) {
         reply_error(fs, req, -ENOMEM);
         return;
     }
-    *reading = (struct reading){.reader = reader, .offset = offset, .size = size};
-    reading->work.job = (struct job){.run = run_reading, .key = spool_reader_key(reader), .bytes = size};
+    *reading = (struct reading){.reader = handle->reader, .number = handle->number, .offset = offset, .size = size};
+    reading->work.job = (struct job){.run = run_reading, .key = spool_reader_key(handle->reader), .bytes = size};
     reading->work.task = (struct task){.run = end_reading, .end = free_work};
     reading->work.req = req;
     work_defer(fs, &reading->work);
@@ -85,7 +90,7 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct f
     else if (!handle->reader)
         reply_error(fs, req, -EBADF);
     else if (spool_reader_blocks(handle->reader))
-        read_later(fs, req, handle->reader, size, offset);
+        read_later(fs, req, handle, size, offset);
     else
         answer_read(fs, req, spool_read(handle->reader, fs->page, size, offset), fs->page);
 }

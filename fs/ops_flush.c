@@ -24,7 +24,7 @@ struct flush {
 static void store(struct fs *fs, fuse_req_t req, struct handle *handle, bool last_here, bool always) {
     int result = spool_store(handle->writer, last_here);
 
-    if (result == 0) {
+    if (result == 0 && (handle->unfinished || handle->flushed_boot_ns == 0)) {
         handle->unfinished = false;
         handle->flushed_boot_ns = fs->now.boot_ns;
     }

@@ -10,11 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "control.h"
 #include "fs.h"
+#include "log.h"
 #include "reply.h"
 #include "work.h"
 
@@ -45,6 +47,8 @@ static int open_to_read(struct fs *fs, int64_t number, struct handle **out) {
 
     if (result == 0)
         result = spool_open_reader(fs->spool, number, &reader);
+    if (result == -EIO && !spool_broken(fs->spool))
+        log_line(LOG_ERR, "Message %" PRId64 " does not match its checksum; it is put into dead/.", number);
     if (result < 0)
         return result;
     handle = handle_new(fs, &entry, NULL);
@@ -321,16 +325,16 @@ void close_orphans(struct fs *fs) {
     }
 }
 
-/* What was flushed just now was being closed, and the kernel's word of that has not reached us. Whatever else is still open is not finished:
- * the same line that recovery after a crash draws. */
-void close_all(struct fs *fs) {
-    int64_t now_ns = fs_boot_ns();
+/* Unmounted, every file had been closed, and the kernel has dropped its word of that on the way. Otherwise they are open, unless they were
+ * flushed just now: the same line that recovery after a crash draws. What was not flushed is not finished in any case. */
+void close_all(struct fs *fs, bool unmounted) {
+    int64_t lingering_ns = fs_boot_ns() - SPOOL_LINGER_NS;
 
     for (unsigned i = 0; i < HANDLE_BUCKETS; i++)
         while (fs->handles.bucket[i]) {
             struct handle *handle = fs->handles.bucket[i];
 
-            if (handle->unfinished || handle->flushed_boot_ns + SPOOL_LINGER_NS < now_ns)
+            if (handle->unfinished || (!unmounted && handle->flushed_boot_ns < lingering_ns))
                 handle->witness.verdict = WITNESS_KILLED;
             handle_orphan(fs, handle);
         }
