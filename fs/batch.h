@@ -1,10 +1,10 @@
 /*
  * batch.h - what happens between two commits.
  *
- * The loop runs tasks: requests, the ends of work done elsewhere, retries. Each calls the engine and leaves outcomes: answers,
- * work to begin, things to remember. Nothing of that takes place before the batch is committed; then each outcome is told how it
- * went. A batch that does not fit on the disk is undone as a whole and its tasks are run again one by one, so one that
- * cannot succeed does not take the others with it.
+ * The loop runs tasks: requests, the ends of work done elsewhere, retries. Each calls the engine and leaves outcomes:
+ * answers, work to begin, things to remember. Nothing of that takes place before the batch is committed; then each
+ * outcome is told how it went. A batch that does not fit on the disk is undone as a whole and its tasks are run again
+ * one by one, so one that cannot succeed does not take the others with it.
  *
  *     batch_run(task) ... batch_run(task)   batch_end(): commit ──▶ BATCH_COMMITTED
  *                                                  │ no space, no memory
@@ -14,8 +14,9 @@
  *
  * A task that leaves no outcome is not run again: whatever it had to say has been said.
  *
- * Last closes bind nobody. A file that was flushed is published by recovery if a crash comes before the commit, so what others see
- * of it meanwhile may be answered at once. Everything else that changes something begins with batch_bind().
+ * Last closes bind nobody. A file that was flushed is published by recovery if a crash comes before the commit, so
+ * what others see of it meanwhile may be answered at once. Everything else that changes something begins with
+ * batch_bind().
  */
 #ifndef BATCH_H
 #define BATCH_H
@@ -63,7 +64,8 @@ struct batch {
 void batch_init(struct batch *batch);
 /* Tell the engine the time and run `task` in the open batch. */
 void batch_run(struct fs *fs, struct task *task);
-/* From within a task. `awaited`: a process waits for it. The outcome stays the caller's memory; its end is called exactly once. */
+/* From within a task. `awaited`: a process waits for it. The outcome stays the caller's memory; its end is called
+ * exactly once. */
 void batch_defer(struct fs *fs, struct outcome *outcome, bool awaited);
 /* From within a task, before it changes something. Returns 0, or the error (-EROFS) if nothing may be changed. */
 int batch_bind(struct fs *fs);

@@ -1,5 +1,6 @@
 /*
- * control.c - control entries. They belong to whom their queue belongs to, and show nothing to those who may not read it.
+ * control.c - control entries. They belong to whom their queue belongs to, and show nothing to those who may not read
+ * it.
  */
 #include "control.h"
 

@@ -1,8 +1,9 @@
 /*
- * control.h - `.config/` and `.stats` of a queue and of the root: found by name, never listed by the directory they stand in.
+ * control.h - `.config/` and `.stats` of a queue and of the root: found by name, never listed by the directory they
+ * stand in.
  *
- *     .config/<setting>   reading gives the value in force; one write is one value, whatever its offset; truncation alone changes
- *                         nothing; removing it resets the value
+ *     .config/<setting>   reading gives the value in force; one write is one value, whatever its offset; truncation
+ *                         alone changes nothing; removing it resets the value
  *     .stats              one `name value` a line, as of the open
  */
 #ifndef CONTROL_H

@@ -1,6 +1,6 @@
 /*
- * fs.h - the state of one mount, shared by the files of this folder. All of it is the loop's; other threads see what their own
- * headers say.
+ * fs.h - the state of one mount, shared by the files of this folder. All of it is the loop's; other threads see what
+ * their own headers say.
  */
 #ifndef FS_H
 #define FS_H

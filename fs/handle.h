@@ -1,9 +1,9 @@
 /*
  * handle.h - open files.
  *
- * The kernel holds a pointer to each in its file handle, from the answer to OPEN or CREATE until RELEASE. They can be found
- * by the number of their message, because the kernel asks for attributes of a file that is gone without saying through
- * which handle.
+ * The kernel holds a pointer to each in its file handle, from the answer to OPEN or CREATE until RELEASE. They can be
+ * found by the number of their message, because the kernel asks for attributes of a file that is gone without saying
+ * through which handle.
  */
 #ifndef HANDLE_H
 #define HANDLE_H

@@ -1,12 +1,12 @@
 /*
  * loop.c - the one thread that calls the engine.
  *
- * It runs what is there at once as one batch: requests, finished work, what fell due. Then it commits, and waits. A batch
- * whose outcome nobody waits for (files were released) stays open for a moment, because the next request will most likely pay for its
- * commit.
+ * It runs what is there at once as one batch: requests, finished work, what fell due. Then it commits, and waits. A
+ * batch whose outcome nobody waits for (files were released) stays open for a moment, because the next request will
+ * most likely pay for its commit.
  *
- * After a short wait it looks for the next request for a while before it sleeps: a program that works through a queue asks again
- * in less time than it takes to fall asleep and wake up.
+ * After a short wait it looks for the next request for a while before it sleeps: a program that works through a queue
+ * asks again in less time than it takes to fall asleep and wake up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,10 +56,10 @@ static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* --- what happens by itself ------------------------------------------------------------------------------------------ */
+/* --- what happens by itself --------------------------------------------------------------------------------------- */
 
-/* The engine's own deadline; looked at every second, since the wall clock may be stepped, and no more often when it can do
- * nothing about it. */
+/* The engine's own deadline; looked at every second, since the wall clock may be stepped, and no more often when
+ * it can do nothing about it. */
 static int64_t tick_ns(const struct fs *fs) {
     int64_t next_ns = spool_next_tick_ns(fs->spool);
     int64_t second_ns = fs->now.boot_ns + FS_SECOND_NS;
@@ -104,7 +104,7 @@ static void run_due(struct loop *loop) {
     }
 }
 
-/* --- tidying up ------------------------------------------------------------------------------------------------------ */
+/* --- tidying up --------------------------------------------------------------------------------------------------- */
 
 struct reaping {
     struct work work;
@@ -188,7 +188,7 @@ static void tidy(struct loop *loop, int64_t now_ns) {
     loop->saving = false;
 }
 
-/* --- one round ------------------------------------------------------------------------------------------------------- */
+/* --- one round ---------------------------------------------------------------------------------------------------- */
 
 static bool read_requests(struct loop *loop) {
     struct request *request;
@@ -230,7 +230,7 @@ static bool run_round(struct loop *loop) {
     return any || asked;
 }
 
-/* --- waiting --------------------------------------------------------------------------------------------------------- */
+/* --- waiting ------------------------------------------------------------------------------------------------------ */
 
 static int64_t wake_ns(const struct loop *loop) {
     const struct fs *fs = loop->fs;
@@ -271,7 +271,7 @@ static void wait_for_more(struct loop *loop) {
     loop->quiet_since_ns = 0;
 }
 
-/* --- the end --------------------------------------------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------------------------------------------------ */
 
 static void drain_pool(struct loop *loop) {
     struct fs *fs = loop->fs;
@@ -313,7 +313,7 @@ static void say_farewell(struct loop *loop) {
     drain_pool(loop);
 }
 
-/* --- the beginning --------------------------------------------------------------------------------------------------- */
+/* --- the beginning ------------------------------------------------------------------------------------------------ */
 
 static int open_descriptors(struct loop *loop, struct fuse_session *session) {
     int request = fuse_session_fd(session);

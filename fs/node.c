@@ -12,8 +12,8 @@
 
 #define NAME_TIMEOUT_SECONDS 10.0
 #define DIRECTORY_TIMEOUT_SECONDS 1.0
-/* Times and sizes of messages change by themselves. Long enough to spare the GETATTR of the system call whose LOOKUP this
- * answers; the kernel counts in its own ticks, of some milliseconds. */
+/* Times and sizes of messages change by themselves. Long enough to spare the GETATTR of the system call whose
+ * LOOKUP this answers; the kernel counts in its own ticks, of some milliseconds. */
 #define MESSAGE_TIMEOUT_SECONDS 0.001
 
 _Static_assert(SPOOL_SETTINGS <= FIELD_MASK + 1, "a setting's number fits its field");

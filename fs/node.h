@@ -3,8 +3,8 @@
  *
  *     number << 12 | setting << 6 | kind           the root's own node is FUSE_ROOT_ID
  *
- * So a message has one node for life, the kernel may forget and ask again whenever it likes, and a control entry belongs to
- * the directory whose number it carries.
+ * So a message has one node for life, the kernel may forget and ask again whenever it likes, and a control entry
+ * belongs to the directory whose number it carries.
  */
 #ifndef NODE_H
 #define NODE_H
@@ -35,7 +35,8 @@ ino_t node_inode_number(struct node node);
 
 /* What `stat` shows of an entry; it has one link. */
 struct stat node_attributes(const struct spool_entry *entry);
-/* What the kernel is told of an entry: how long it may believe it, too. Of names that change by themselves it gets a notice. */
+/* What the kernel is told of an entry: how long it may believe it, too. Of names that change by themselves it gets
+ * a notice. */
 struct fuse_entry_param node_describe(const struct spool_entry *entry);
 
 #endif

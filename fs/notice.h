@@ -1,10 +1,10 @@
 /*
  * notice.h - telling the kernel that something it keeps is true no longer.
  *
- * The kernel may keep names for ten seconds, and attributes of directories for one. It knows what it was asked for itself; it
- * does not know that a lease ran out, that a message was numbered, or that `claimed` follows its queue. It is told by a
- * thread of the pool, because it may wait for a lock whose holder waits for us, and in one go at a time. A notice too many
- * does no harm, and one too few ends with that time.
+ * The kernel may keep names for ten seconds, and attributes of directories for one. It knows what it was asked for
+ * itself; it does not know that a lease ran out, that a message was numbered, or that `claimed` follows its queue. It
+ * is told by a thread of the pool, because it may wait for a lock whose holder waits for us, and in one go at a time.
+ * A notice too many does no harm, and one too few ends with that time.
  */
 #ifndef NOTICE_H
 #define NOTICE_H

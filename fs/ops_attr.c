@@ -66,7 +66,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file) {
         answer_control(fs, req, node);
 }
 
-/* --- setting ------------------------------------------------------------------------------------------------------- */
+/* --- setting ------------------------------------------------------------------------------------------------------ */
 
 /* `claimed` and `dead` follow their queue. */
 static void notice_followers(struct fs *fs, int64_t queue) {

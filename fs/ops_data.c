@@ -25,7 +25,7 @@ static void free_work(struct fs *fs, struct task *task) {
     free(work_of_task(task));
 }
 
-/* --- read ------------------------------------------------------------------------------------------------------------ */
+/* --- read --------------------------------------------------------------------------------------------------------- */
 
 struct reading {
     struct work work;
@@ -95,7 +95,7 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct f
         answer_read(fs, req, spool_read(handle->reader, fs->page, size, offset), fs->page);
 }
 
-/* --- write ----------------------------------------------------------------------------------------------------------- */
+/* --- write -------------------------------------------------------------------------------------------------------- */
 
 struct writing {
     struct work work;
@@ -205,7 +205,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, of
         write_file(fs, req, handle, bytes, size, offset);
 }
 
-/* --- the rest -------------------------------------------------------------------------------------------------------- */
+/* --- the rest ----------------------------------------------------------------------------------------------------- */
 
 /* Files have no holes. */
 void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, struct fuse_file_info *file) {

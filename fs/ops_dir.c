@@ -1,8 +1,8 @@
 /*
  * ops_dir.c - listings.
  *
- * The offset of an entry is the engine's cursor behind it, moved up by the two entries that the engine does not know: "."
- * and "..". Nothing is kept between two requests.
+ * The offset of an entry is the engine's cursor behind it, moved up by the two entries that the engine does not know:
+ * "." and "..". Nothing is kept between two requests.
  */
 #include "ops.h"
 

@@ -1,8 +1,8 @@
 /*
  * ops_entry.c - finding, making and removing names.
  *
- * The names of control entries are taken in every queue and in the root: nothing else can be made or removed there, but a
- * setting's file, whose removal resets it.
+ * The names of control entries are taken in every queue and in the root: nothing else can be made or removed there,
+ * but a setting's file, whose removal resets it.
  */
 #include "ops.h"
 

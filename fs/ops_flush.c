@@ -1,8 +1,8 @@
 /*
  * ops_flush.c - making it last: FLUSH (somebody closes a descriptor), FSYNC, and FSYNC of a directory.
  *
- * FLUSH is the only answer that a writer gets from close(), so it waits until what was written is on stable storage. It is
- * not the last close: that is RELEASE.
+ * FLUSH is the only answer that a writer gets from close(), so it waits until what was written is on stable storage.
+ * It is not the last close: that is RELEASE.
  */
 #include "ops.h"
 

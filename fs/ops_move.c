@@ -2,8 +2,8 @@
  * ops_move.c - rename: publishing, claiming, releasing and the rest, all of it decided by the engine.
  *
  * A watcher hears of a file's last close before the kernel tells us, so its claim may arrive first and find the file
- * still open. One such claim is parked, for a few milliseconds at most (it holds the kernel's lock on renames between directories),
- * and tried again when a file has been closed.
+ * still open. One such claim is parked, for a few milliseconds at most (it holds the kernel's lock on renames between
+ * directories), and tried again when a file has been closed.
  */
 #include "ops.h"
 
@@ -37,7 +37,7 @@ struct parked {
     struct move move;
 };
 
-/* --- moving ---------------------------------------------------------------------------------------------------------- */
+/* --- moving ------------------------------------------------------------------------------------------------------- */
 
 static int move_entry(struct fs *fs, const struct move *move) {
     bool elsewhere = false;
@@ -71,7 +71,7 @@ static int check(struct fs *fs, fuse_ino_t from, const char *from_name, fuse_ino
     return 0;
 }
 
-/* --- parking --------------------------------------------------------------------------------------------------------- */
+/* --- parking ------------------------------------------------------------------------------------------------------ */
 
 static void try_again(struct fs *fs, struct task *task) {
     struct parked *parked = (struct parked *)task;

@@ -1,8 +1,8 @@
 /*
  * ops_open.c - from open to close.
  *
- * Who writes only does so past the page cache (each write to a cached file costs a question for its capabilities); who may map
- * the file does not. Reading needs no FLUSH.
+ * Who writes only does so past the page cache (each write to a cached file costs a question for its capabilities);
+ * who may map the file does not. Reading needs no FLUSH.
  *
  * RELEASE is the last close, and where a file is published. Nobody waits for its answer.
  */
@@ -30,7 +30,7 @@ static void describe_file(struct fuse_file_info *file, struct handle *handle) {
     file->noflush = !handle->writer;
 }
 
-/* --- open ------------------------------------------------------------------------------------------------------------ */
+/* --- open --------------------------------------------------------------------------------------------------------- */
 
 /* Of a file that is open for writing as well: it sees what has been written by now. */
 static int open_reader(struct fs *fs, struct handle *handle, int flags) {
@@ -148,7 +148,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file) {
     reply_opened(fs, req, file, handle);
 }
 
-/* --- create ---------------------------------------------------------------------------------------------------------- */
+/* --- create ------------------------------------------------------------------------------------------------------- */
 
 static int create(struct fs *fs, fuse_req_t req, struct node parent, const char *name, mode_t mode, int flags,
                   struct handle **out) {
@@ -194,9 +194,10 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
     reply_created(fs, req, &entry, file, handle);
 }
 
-/* --- close ----------------------------------------------------------------------------------------------------------- */
+/* --- close -------------------------------------------------------------------------------------------------------- */
 
-/* Closing, until it is committed. When that fails the file is open again for the engine, and nobody is left to close it. */
+/* Closing, until it is committed. When that fails the file is open again for the engine, and nobody is left to
+ * close it. */
 struct closing {
     struct outcome outcome;
     struct handle *handle;
@@ -224,15 +225,15 @@ static void close_handle(struct fs *fs, struct handle *handle) {
     closing->outcome.end = end_closing;
     closing->handle = handle;
     spool_close_reader(handle->reader);
-    /* An error has nobody to go to: FLUSH told what there was to tell, and if nothing can be written any more the next mount
-     * takes it from there. */
+    /* An error has nobody to go to: FLUSH told what there was to tell, and if nothing can be written any more the
+     * next mount takes it from there. */
     if (handle->writer)
         spool_close_writer(handle->writer, handle->witness.verdict != WITNESS_ORDERLY);
     fs->released = true;
     batch_defer(fs, &closing->outcome, false);
 }
 
-/* --- what was written after the last flush (through a mapping) is brought to the disk first, if it is a file -------------- */
+/* --- what was written after the last flush (through a mapping) is brought to the disk first, if it is a file ------ */
 
 struct settling {
     struct work work;
@@ -297,7 +298,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file) {
     reply_refused(req, 0);
 }
 
-/* --- files that nobody will close ------------------------------------------------------------------------------------ */
+/* --- files that nobody will close --------------------------------------------------------------------------------- */
 
 struct orphan_task {
     struct task task;
@@ -325,8 +326,9 @@ void close_orphans(struct fs *fs) {
     }
 }
 
-/* Unmounted, every file had been closed, and the kernel has dropped its word of that on the way. Otherwise they are open, unless they were
- * flushed just now: the same line that recovery after a crash draws. What was not flushed is not finished in any case. */
+/* Unmounted, every file had been closed, and the kernel has dropped its word of that on the way. Otherwise they
+ * are open, unless they were flushed just now: the same line that recovery after a crash draws. What was not
+ * flushed is not finished in any case. */
 void close_all(struct fs *fs, bool unmounted) {
     int64_t lingering_ns = fs_boot_ns() - SPOOL_LINGER_NS;
 

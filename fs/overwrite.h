@@ -2,14 +2,16 @@
  * overwrite.h - opens with O_TRUNC of a message that is kept.
  *
  * The engine moves the message to a numbered name and puts an empty file, the placeholder, under the old one; OPEN is
- * answered ESTALE; the kernel walks the path again, once, and opens the placeholder. Those answers are remembered for a second,
- * because of what can come between:
+ * answered ESTALE; the kernel walks the path again, once, and opens the placeholder. Those answers are remembered for
+ * a second, because of what can come between:
  *
- *   the caller comes back to the same message, for it did not open by path (/proc/self/fd): the message gets its name back,
+ *   the caller comes back to the same message, for it did not open by path (/proc/self/fd): the message gets its name
+ *   back,
  *       and is truncated in place;
  *   nobody comes: the message gets its name back;
  *   another caller comes to the same message, having looked up the name before it was moved: it is sent to look again;
- *   another writer opens the placeholder first: the caller, who can be sent away only once, gets the next placeholder at
+ *   another writer opens the placeholder first: the caller, who can be sent away only once, gets the next placeholder
+ *   at
  *       once, through a descriptor that shows the other's attributes.
  */
 #ifndef OVERWRITE_H

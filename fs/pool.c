@@ -1,8 +1,8 @@
 /*
  * pool.c - threads, a queue of jobs, and the keys that are being worked on.
  *
- * A thread takes the first job whose key nobody works on. As that is the first of its key in the queue, order within a key
- * holds. The queue is short: each job stands for a system call that waits.
+ * A thread takes the first job whose key nobody works on. As that is the first of its key in the queue, order within
+ * a key holds. The queue is short: each job stands for a system call that waits.
  */
 #include "pool.h"
 

@@ -1,9 +1,10 @@
 /*
  * reply.h - the only door back to the kernel.
  *
- * An answer leaves when it is true. If nothing has been changed in the open batch (closes aside, see batch.h), that is at once; else
- * when the batch is committed; and if it is a promise of durability (spool_promised()) when the flusher has made it so. Errors are those of the
- * engine, negative; this is the one place that turns them into what the kernel gets.
+ * An answer leaves when it is true. If nothing has been changed in the open batch (closes aside, see batch.h), that
+ * is at once; else when the batch is committed; and if it is a promise of durability (spool_promised()) when the
+ * flusher has made it so. Errors are those of the engine, negative; this is the one place that turns them into what
+ * the kernel gets.
  */
 #ifndef REPLY_H
 #define REPLY_H

@@ -36,8 +36,9 @@ struct fs *fs_new(struct spool *spool, const struct serve_options *options);
 void fs_free(struct fs *fs);
 
 /*
- * Answer requests until the mount is gone or a signal says so. Then everything that was asked is answered, what is owed to the
- * disk is on it, and all files are closed. Returns 0 or a negative errno (the threads or descriptors could not be made).
+ * Answer requests until the mount is gone or a signal says so. Then everything that was asked is answered, what is
+ * owed to the disk is on it, and all files are closed. Returns 0 or a negative errno (the threads or descriptors
+ * could not be made).
  */
 int serve(struct fs *fs, struct fuse_session *session);
 

@@ -1,5 +1,6 @@
 /*
- * wake.h - waking the loop from another thread, through an eventfd. It cannot fail: the counter is far from overflowing.
+ * wake.h - waking the loop from another thread, through an eventfd. It cannot fail: the counter is far from
+ * overflowing.
  */
 #ifndef WAKE_H
 #define WAKE_H

@@ -1,6 +1,6 @@
 /*
- * work.h - what a request needs done that waits for a disk: begun when the batch of the request is committed, done by the
- * pool, and finished by a task of the loop, which may call the engine again and answer.
+ * work.h - what a request needs done that waits for a disk: begun when the batch of the request is committed, done by
+ * the pool, and finished by a task of the loop, which may call the engine again and answer.
  */
 #ifndef WORK_H
 #define WORK_H

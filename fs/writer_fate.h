@@ -1,8 +1,9 @@
 /*
- * writer_fate.h - how a process that closes a file came to close it, as /proc tells while it waits for the answer to FLUSH.
+ * writer_fate.h - how a process that closes a file came to close it, as /proc tells while it waits for the answer to
+ * FLUSH.
  *
- * A process that dies by a signal closes its files like any other. But a file it was writing is not finished, and must not
- * be published. What cannot be seen (another pid namespace, no /proc) counts as an orderly close.
+ * A process that dies by a signal closes its files like any other. But a file it was writing is not finished, and
+ * must not be published. What cannot be seen (another pid namespace, no /proc) counts as an orderly close.
  */
 #ifndef WRITER_FATE_H
 #define WRITER_FATE_H
@@ -28,7 +29,8 @@ struct witness {
 void witness_write(struct witness *witness, pid_t thread);
 void witness_close(struct witness *witness, pid_t thread);
 
-/* Has the process of `thread` a file open for writing whose inode number is `inode`, under `name` ("": whatever its name)? */
+/* Has the process of `thread` a file open for writing whose inode number is `inode`, under `name` ("": whatever
+ * its name)? */
 bool writer_has_open(pid_t thread, int64_t inode, const char *name);
 
 /* Reads a line of /proc/PID/stat: is it of a process that is dying by a signal? */
