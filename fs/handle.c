@@ -66,3 +66,15 @@ struct handle *handle_adopt(struct fs *fs) {
     put_in(bucket_of(fs, handle->number), handle);
     return handle;
 }
+
+int64_t handle_size(struct fs *fs, const struct handle *handle) {
+    struct spool_entry entry;
+
+    if (handle->text)
+        return (int64_t)handle->text_length;
+    if (handle->writer && !handle->is_new && spool_has_written(handle->writer))
+        return handle->entry.size_bytes;
+    if (spool_stat(fs->spool, handle->number, &entry) < 0)
+        return handle->entry.size_bytes;
+    return entry.size_bytes;
+}

@@ -19,7 +19,7 @@ struct handle {
     struct handle *next; /* of the same bucket, or of the orphans */
     struct handle **link;
     int64_t number;
-    struct spool_entry entry;    /* what it was when it was last looked at: shown when it is gone */
+    struct spool_entry entry;    /* as it was opened, with the size that this handle has given it */
     struct spool_writer *writer; /* NULL: open for reading only */
     struct spool_reader *reader; /* NULL: open for writing only */
     struct witness witness;
@@ -44,6 +44,8 @@ void handle_forget(struct handle *handle);
 static inline struct handle *handle_of(const struct fuse_file_info *file) {
     return file ? (struct handle *)(uintptr_t)file->fh : NULL;
 }
+/* How large the file is to who has this handle. */
+int64_t handle_size(struct fs *fs, const struct handle *handle);
 /* Any handle on that entry; NULL: none. */
 struct handle *handle_find(struct fs *fs, int64_t number);
 /* Nobody will release this one: it is closed when there is an occasion. */

@@ -61,8 +61,8 @@ void resize(struct fs *fs, fuse_req_t req, int64_t number, struct handle *handle
 /* ops_attr.c: attributes */
 void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file);
 void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attributes, int which, struct fuse_file_info *file);
-/* Answers with what the entry shows now. */
-void answer_attributes(struct fs *fs, fuse_req_t req, int64_t number);
+/* Answers with what the entry shows now; to who has written through `handle` (may be NULL), with the size that has. */
+void answer_attributes(struct fs *fs, fuse_req_t req, int64_t number, const struct handle *handle);
 
 /* ops_dir.c: listings */
 void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *file);

@@ -32,9 +32,12 @@ static int describe(struct fs *fs, int64_t number, struct fuse_entry_param *foun
     return 0;
 }
 
-void answer_attributes(struct fs *fs, fuse_req_t req, int64_t number) {
+void answer_attributes(struct fs *fs, fuse_req_t req, int64_t number, const struct handle *handle) {
     struct fuse_entry_param found;
     int result = describe(fs, number, &found);
+
+    if (result == 0 && handle && handle->number == number)
+        found.attr.st_size = handle_size(fs, handle);
 
     /* A close changes them, and the kernel does not expect that. */
     if (result == 0 && !S_ISDIR(found.attr.st_mode))
@@ -59,9 +62,8 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file) {
     struct fs *fs = fuse_req_userdata(req);
     struct node node = node_of(ino);
 
-    (void)file;
     if (node.kind == NODE_ENTRY)
-        answer_attributes(fs, req, node.number);
+        answer_attributes(fs, req, node.number, handle_of(file));
     else
         answer_control(fs, req, node);
 }
@@ -144,5 +146,5 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attributes, int whi
     else if (which & FUSE_SET_ATTR_SIZE)
         resize(fs, req, node.number, handle_of(file), attributes->st_size);
     else
-        answer_attributes(fs, req, node.number);
+        answer_attributes(fs, req, node.number, handle_of(file));
 }

@@ -29,7 +29,8 @@ static void free_work(struct fs *fs, struct task *task) {
 
 struct reading {
     struct work work;
-    struct spool_reader *reader;
+    struct spool_reader *reader; /* NULL: read back what `writer` has written */
+    struct spool_writer *writer;
     int64_t number;
     int64_t offset;
     size_t size;
@@ -53,7 +54,9 @@ static void answer_read(struct fs *fs, fuse_req_t req, ssize_t result, const cha
 static void run_reading(struct job *job) {
     struct reading *reading = (struct reading *)work_of_job(job);
 
-    reading->result = spool_read(reading->reader, reading->bytes, reading->size, reading->offset);
+    reading->result = reading->reader
+                          ? spool_read(reading->reader, reading->bytes, reading->size, reading->offset)
+                          : spool_read_back(reading->writer, reading->bytes, reading->size, reading->offset);
 }
 
 static void end_reading(struct fs *fs, struct task *task) {
@@ -64,18 +67,37 @@ static void end_reading(struct fs *fs, struct task *task) {
     answer_read(fs, reading->work.req, reading->result, reading->bytes);
 }
 
-static void read_later(struct fs *fs, fuse_req_t req, const struct handle *handle, size_t size, off_t offset) {
-    struct reading *reading = malloc(sizeof *reading + size);
+/* A content that is a file. */
+static void read_later(struct fs *fs, fuse_req_t req, const struct reading *what, int64_t key) {
+    struct reading *reading = malloc(sizeof *reading + what->size);
 
     if (!reading) {
         reply_error(fs, req, -ENOMEM);
         return;
     }
-    *reading = (struct reading){.reader = handle->reader, .number = handle->number, .offset = offset, .size = size};
-    reading->work.job = (struct job){.run = run_reading, .key = spool_reader_key(handle->reader), .bytes = size};
+    *reading = *what;
+    reading->work.job = (struct job){.run = run_reading, .key = key, .bytes = what->size};
     reading->work.task = (struct task){.run = end_reading, .end = free_work};
     reading->work.req = req;
     work_defer(fs, &reading->work);
+}
+
+static void read_file(struct fs *fs, fuse_req_t req, struct handle *handle, size_t size, off_t offset) {
+    struct reading what = {.reader = handle->reader, .number = handle->number, .offset = offset, .size = size};
+
+    if (spool_reader_blocks(handle->reader))
+        read_later(fs, req, &what, spool_reader_key(handle->reader));
+    else
+        answer_read(fs, req, spool_read(handle->reader, fs->page, size, offset), fs->page);
+}
+
+static void read_back(struct fs *fs, fuse_req_t req, struct handle *handle, size_t size, off_t offset) {
+    struct reading what = {.writer = handle->writer, .number = handle->number, .offset = offset, .size = size};
+
+    if (spool_writer_blocks(handle->writer))
+        read_later(fs, req, &what, spool_writer_key(handle->writer));
+    else
+        answer_read(fs, req, spool_read_back(handle->writer, fs->page, size, offset), fs->page);
 }
 
 void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *file) {
@@ -87,12 +109,12 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct f
         size = sizeof fs->page;
     if (handle->text)
         read_text(fs, req, handle, size, offset);
-    else if (!handle->reader)
-        reply_error(fs, req, -EBADF);
-    else if (spool_reader_blocks(handle->reader))
-        read_later(fs, req, handle, size, offset);
+    else if (handle->writer && spool_has_written(handle->writer))
+        read_back(fs, req, handle, size, offset);
+    else if (handle->reader)
+        read_file(fs, req, handle, size, offset);
     else
-        answer_read(fs, req, spool_read(handle->reader, fs->page, size, offset), fs->page);
+        reply_error(fs, req, -EBADF);
 }
 
 /* --- write -------------------------------------------------------------------------------------------------------- */
@@ -210,15 +232,9 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, of
 /* Files have no holes. */
 void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, struct fuse_file_info *file) {
     struct fs *fs = fuse_req_userdata(req);
-    struct handle *handle = handle_of(file);
-    int64_t size = handle->entry.size_bytes;
-    struct spool_entry entry;
+    int64_t size = handle_size(fs, handle_of(file));
 
     (void)ino;
-    if (handle->text)
-        size = (int64_t)handle->text_length;
-    else if (spool_stat(fs->spool, handle->number, &entry) == 0)
-        size = entry.size_bytes;
     if (whence != SEEK_DATA && whence != SEEK_HOLE)
         reply_error(fs, req, -EINVAL);
     else if (offset >= size)

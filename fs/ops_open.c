@@ -2,7 +2,7 @@
  * ops_open.c - from open to close.
  *
  * Who writes only does so past the page cache (each write to a cached file costs a question for its capabilities);
- * who may map the file does not. Reading needs no FLUSH.
+ * who may want to map a new file does not. Reading needs no FLUSH.
  *
  * RELEASE is the last close, and where a file is published. Nobody waits for its answer.
  */
@@ -26,7 +26,9 @@ static bool wants_to_write(const struct fuse_file_info *file) {
 
 static void describe_file(struct fuse_file_info *file, struct handle *handle) {
     file->fh = (uint64_t)(uintptr_t)handle;
-    file->direct_io = handle->text || (file->flags & O_ACCMODE) == O_WRONLY;
+    /* What is written to a message that exists is seen by others from the last close on: the page cache knows no such
+     * difference. */
+    file->direct_io = handle->text || (file->flags & O_ACCMODE) == O_WRONLY || (handle->writer && !handle->is_new);
     file->noflush = !handle->writer;
 }
 
@@ -117,6 +119,8 @@ static int open_to_write(struct fs *fs, fuse_req_t req, int64_t number, int flag
     handle->writer = writer;
     handle->is_new = entry.state == SPOOL_OPEN;
     handle->wrote = handle->unfinished = truncate;
+    if (truncate)
+        handle->entry.size_bytes = 0;
     *out = handle;
     return 0;
 }

@@ -47,7 +47,7 @@ static void finish(struct fs *fs, struct resizing *resizing) {
     if (result < 0 || resizing->allocate)
         reply_error(fs, resizing->work.req, result);
     else
-        answer_attributes(fs, resizing->work.req, resizing->number);
+        answer_attributes(fs, resizing->work.req, resizing->number, resizing->handle);
 }
 
 static void run_job(struct job *job) {
@@ -116,7 +116,6 @@ void resize(struct fs *fs, fuse_req_t req, int64_t number, struct handle *handle
 void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, struct fuse_file_info *file) {
     struct fs *fs = fuse_req_userdata(req);
     struct handle *handle = handle_of(file);
-    struct spool_entry entry;
     int result = batch_bind(fs);
 
     (void)ino;
@@ -124,9 +123,7 @@ void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t 
         result = -EOPNOTSUPP;
     if (result == 0 && !handle->writer)
         result = -EOPNOTSUPP;
-    if (result == 0)
-        result = spool_stat(fs->spool, handle->number, &entry);
-    if (result < 0 || mode != 0 || offset + length <= entry.size_bytes)
+    if (result < 0 || mode != 0 || offset + length <= handle_size(fs, handle))
         reply_error(fs, req, result);
     else
         start(fs, &(struct resizing){.work.req = req,
