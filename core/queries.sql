@@ -169,6 +169,7 @@ SELECT number FROM directory WHERE parent = 1 AND number > ?1 ORDER BY number LI
 -- name: check_spool
 SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM spool)
 
+-- scan: one row.
 -- name: check_root
 SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM directory WHERE number = 1 AND kind = 1 AND parent = 0)
 
