@@ -23,7 +23,7 @@
 #include "crash_examine.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define IMAGES 3000
+#define IMAGES 6000
 #else
 #define IMAGES 20000
 #endif
