@@ -53,8 +53,7 @@ static void find_costly_step(sqlite3 *database, const char *sql, char *step, siz
     step[0] = '\0';
     while (sqlite3_step(statement) == SQLITE_ROW && !step[0]) {
         const char *detail = (const char *)sqlite3_column_text(statement, 3);
-        bool scans = strncmp(detail, "SCAN", 4) == 0 && strcmp(detail, "SCAN CONSTANT ROW") != 0;
-        if (scans || strstr(detail, "TEMP B-TREE"))
+        if (strncmp(detail, "SCAN", 4) == 0 || strstr(detail, "TEMP B-TREE"))
             snprintf(step, size, "%s", detail);
     }
     sqlite3_finalize(statement);
