@@ -432,7 +432,10 @@ int spool__lose_draft(struct draft *draft) {
     if (!rc && draft->state.kind != WRITES_NEW && draft->state.stored) {
         struct message row;
         rc = spool__message(draft->spool, draft->number, &row);
-        rc = rc == 0 ? spool__delete_message(draft->spool, &row) : rc == -ENOENT ? 0 : rc;
+        if (rc == 0 && row.state == SPOOL_DRAFT) /* else it has become a message in this batch */
+            rc = spool__delete_message(draft->spool, &row);
+        else if (rc == -ENOENT)
+            rc = 0;
     }
     draft->state.error = -ESTALE;
     draft->state.stored = false;

@@ -289,6 +289,24 @@ static void test_batch__published_and_edited_at_once(void **state) {
     assert_int_equal(f->spool->drafts.count, 0);
 }
 
+static void test_batch__a_replacement_that_is_published_outlives_its_message(void **state) {
+    struct fixture *f = *state;
+    set(f, f->queue, SPOOL_ON_CONFLICT, "replace");
+    put(f, f->queue, "order", "tea");
+    struct spool_writer *writer = open_file(f, f->queue, "order", OPEN_TRUNCATE);
+    assert_ok(write_text(f, writer, "milk", 0));
+    assert_ok(flush(f, writer));
+    assert_ok(claim(f, "order"));
+    begin_batch(f);
+    assert_ok(release_file(f, writer, false));
+    assert_ok(release(f, "order"));
+    assert_string_equal(messages_in(f, f->queue), "order~1 order");
+    assert_ok(erase(f, f->queue, "order~1"));
+    assert_ok(commit_batch(f));
+    assert_string_equal(messages_in(f, f->queue), "order");
+    assert_string_equal(content_of(f, f->queue, "order"), "milk");
+}
+
 static void test_batch__of_looks_alone_changes_nothing(void **state) {
     struct fixture *f = *state;
     put(f, f->queue, "order", "tea");
@@ -416,6 +434,7 @@ int main(void) {
         spool_test(test_batch__a_close_and_the_removal_after_it_leave_no_payload),
         spool_test(test_batch__closed_and_opened_again_at_once),
         spool_test(test_batch__published_and_edited_at_once),
+        spool_test(test_batch__a_replacement_that_is_published_outlives_its_message),
         spool_test(test_batch__of_looks_alone_changes_nothing),
         spool_test(test_broken__nothing_changes_any_more_and_everything_can_be_read),
         spool_test(test_broken__by_a_payload_file_too),
