@@ -19,8 +19,6 @@ struct fs *fs_new(struct spool *spool, const struct serve_options *options) {
 }
 
 void fs_free(struct fs *fs) {
-    if (fs)
-        notice_forget(fs);
     free(fs);
 }
 

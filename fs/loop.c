@@ -298,12 +298,8 @@ static void say_farewell(struct loop *loop) {
     struct task farewell = {.run = run_farewell};
     int64_t until_ns = fs_boot_ns() + FAREWELL_NS;
 
-    /* A notice may wait for a lock whose holder waits for us: until it is through, requests are served. */
-    fs->notices.ending = true;
-    while ((read_requests(loop) && fs_boot_ns() < until_ns) || fs->notices.telling) {
+    while (read_requests(loop) && fs_boot_ns() < until_ns)
         batch_end(fs);
-        work_collect(fs);
-    }
     batch_end(fs);
     drain_pool(loop);
     move_give_up(fs);

@@ -35,8 +35,7 @@ ino_t node_inode_number(struct node node);
 
 /* What `stat` shows of an entry; it has one link. */
 struct stat node_attributes(const struct spool_entry *entry);
-/* What the kernel is told of an entry: how long it may believe it, too. Of names that change by themselves it gets
- * a notice. */
+/* What the kernel is told of an entry: how long it may believe it, too. */
 struct fuse_entry_param node_describe(const struct spool_entry *entry);
 
 #endif

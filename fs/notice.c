@@ -1,5 +1,5 @@
 /*
- * notice.c - a list of notices, and the work that tells them.
+ * notice.c - a short list of nodes, and the work that tells them.
  */
 #include "notice.h"
 
@@ -9,74 +9,50 @@
 #include "fs.h"
 #include "node.h"
 
-struct notice {
-    struct notice *next;
-    fuse_ino_t node;
-    char name[]; /* in that directory; empty: its attributes */
+struct telling {
+    struct work work;
+    struct fuse_session *session;
+    unsigned count;
+    fuse_ino_t nodes[NOTICES_MAX];
 };
 
-static void add(struct fs *fs, int64_t number, const char *name) {
-    size_t length = strlen(name);
-    struct notice *notice = malloc(sizeof *notice + length + 1);
-
-    if (!notice)
-        return;
-    notice->node = node_of_entry(number);
-    memcpy(notice->name, name, length + 1);
-    notice->next = fs->notices.waiting;
-    fs->notices.waiting = notice;
-}
-
-void notice_name(struct fs *fs, int64_t directory, const char *name) {
-    add(fs, directory, name);
-}
-
 void notice_attributes(struct fs *fs, int64_t number) {
-    add(fs, number, "");
+    struct notices *notices = &fs->notices;
+
+    if (notices->count < NOTICES_MAX)
+        notices->waiting[notices->count++] = node_of_entry(number);
 }
 
 static void tell(struct job *job) {
-    struct fs *fs = (struct fs *)((char *)work_of_job(job) - offsetof(struct fs, notices.work));
+    struct telling *telling = (struct telling *)work_of_job(job);
 
-    for (struct notice *notice = fs->notices.told; notice; notice = notice->next) {
-        if (notice->name[0])
-            fuse_lowlevel_notify_inval_entry(fs->session, notice->node, notice->name, strlen(notice->name));
-        else
-            fuse_lowlevel_notify_inval_inode(fs->session, notice->node, -1, 0);
-    }
-}
-
-static void free_list(struct notice **list) {
-    while (*list) {
-        struct notice *notice = *list;
-
-        *list = notice->next;
-        free(notice);
-    }
+    for (unsigned i = 0; i < telling->count; i++)
+        fuse_lowlevel_notify_inval_inode(telling->session, telling->nodes[i], -1, 0);
 }
 
 static void end_telling(struct fs *fs, struct task *task) {
-    (void)task;
-    free_list(&fs->notices.told);
     fs->notices.telling = false;
-}
-
-void notice_forget(struct fs *fs) {
-    free_list(&fs->notices.waiting);
+    free(work_of_task(task));
 }
 
 void notice_send(struct fs *fs) {
     struct notices *notices = &fs->notices;
     char name[SPOOL_NAME_MAX + 1];
+    struct telling *telling;
     int64_t directory;
 
     while (spool_next_vanished(fs->spool, &directory, name))
-        notice_name(fs, directory, name);
-    if (!notices->waiting || notices->telling || notices->ending)
+        continue; /* no name that may vanish is kept */
+    if (notices->count == 0 || notices->telling)
         return;
-    notices->told = notices->waiting;
-    notices->waiting = NULL;
+    telling = calloc(1, sizeof *telling);
+    if (!telling)
+        return;
+    telling->work = (struct work){.job.run = tell, .task.end = end_telling};
+    telling->session = fs->session;
+    telling->count = notices->count;
+    memcpy(telling->nodes, notices->waiting, sizeof telling->nodes);
+    notices->count = 0;
     notices->telling = true;
-    notices->work = (struct work){.job.run = tell, .task.end = end_telling};
-    work_begin(fs, &notices->work);
+    work_begin(fs, &telling->work);
 }

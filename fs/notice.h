@@ -1,10 +1,12 @@
 /*
- * notice.h - telling the kernel that something it keeps is true no longer.
+ * notice.h - telling the kernel that attributes it keeps are true no longer.
  *
- * The kernel may keep names for ten seconds, and attributes of directories for one. It knows what it was asked for
- * itself; it does not know that a lease ran out, that a message was numbered, or that `claimed` follows its queue. It
- * is told by a thread of the pool, because it may wait for a lock whose holder waits for us, and in one go at a time.
- * A notice too many does no harm, and one too few ends with that time.
+ * The kernel may keep the attributes of a directory for a second. It does not know that `claimed` and `dead` follow
+ * their queue, nor that a worker's directory that was moved into the queue has dissolved. It is told by a thread of the
+ * pool. A notice too many does no harm, and one too few ends with that second.
+ *
+ * Names are never told: for that the kernel takes the lock of the directory, whose holder may be waiting for us. If we
+ * were killed meanwhile, the waiting thread would keep the connection open, and neither would ever end.
  */
 #ifndef NOTICE_H
 #define NOTICE_H
@@ -14,23 +16,19 @@
 
 #include "work.h"
 
+#define NOTICES_MAX 64
+
 struct fs;
 
 struct notices {
-    struct notice *waiting; /* to be told next */
-    struct work work;       /* telling, while `telling` */
-    struct notice *told;
+    uint64_t waiting[NOTICES_MAX]; /* nodes, to be told next */
+    unsigned count;
     bool telling;
-    bool ending;
 };
 
-/* `name` in this directory denotes something else, or nothing. */
-void notice_name(struct fs *fs, int64_t directory, const char *name);
 /* The attributes of this entry have changed. */
 void notice_attributes(struct fs *fs, int64_t number);
-/* Between batches: begin telling what is waiting, and what the engine knows of. */
+/* Between batches: begin telling what is waiting. */
 void notice_send(struct fs *fs);
-/* Forget what was not told. */
-void notice_forget(struct fs *fs);
 
 #endif

@@ -39,13 +39,25 @@ struct parked {
 
 /* --- moving ------------------------------------------------------------------------------------------------------- */
 
+/* The number of the worker's directory that is to be moved; 0: it is something else. */
+static int64_t find_worker(struct fs *fs, const struct move *move) {
+    struct spool_entry entry;
+
+    if (spool_stat(fs->spool, move->from, &entry) < 0 || entry.kind != SPOOL_CLAIMED ||
+        spool_lookup(fs->spool, move->from, move->from_name, &entry) < 0 || entry.kind != SPOOL_WORKER)
+        return 0;
+    return entry.number;
+}
+
 static int move_entry(struct fs *fs, const struct move *move) {
+    int64_t worker = find_worker(fs, move);
     bool elsewhere = false;
     int result = spool_move(fs->spool, move->from, move->from_name, move->to, move->to_name, move->no_replace,
                             move->caller, &elsewhere);
 
-    if (result == 0 && elsewhere)
-        notice_name(fs, move->to, move->to_name);
+    /* It dissolves when its leases are released; the kernel believes it has moved. */
+    if (result == 0 && elsewhere && worker)
+        notice_attributes(fs, worker);
     return result;
 }
 
