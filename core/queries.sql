@@ -137,6 +137,10 @@ SELECT number FROM message WHERE end_boot_ns IS NOT NULL
 -- name: message_written
 SELECT number FROM message WHERE state IN (2, 3) ORDER BY flushed IS NULL, flushed, number LIMIT 1
 
+-- The large files among the staged ones: a walk through the index of large files.
+-- name: message_staged_files
+SELECT number FROM message WHERE in_file = 1 AND payload IS NOT NULL AND state = 1
+
 -- name: message_has_file
 SELECT 1 FROM message WHERE payload = ?1 AND in_file = 1
 

@@ -9,6 +9,7 @@
  *                                            that has been claimed)
  *     draft, flushed, unsure                 kept as .recovered.<name of its message>; a checkpoint goes
  *     payloads that nobody refers to         removed
+ *     large staged files, after a reboot     measured
  *     boot-clock times of another boot       converted, never longer than the rules would make them now
  */
 #include "engine.h"
@@ -124,12 +125,12 @@ static int convert_end(struct spool *spool, int64_t number) {
     return spool__update_message(spool, &old, &message);
 }
 
-/* The numbers first: the conversion moves the entries of the index they come from. */
-static int convert_ends(struct spool *spool) {
+/* Call `each` for the numbers that a query gives: all of them are taken before the first call, which may move what the query walks. */
+static int for_all(struct spool *spool, enum db_query query, int (*each)(struct spool *, int64_t)) {
     struct db_row *row = NULL;
     int64_t *numbers = NULL;
     size_t count = 0, capacity = 0;
-    int rc = db_first(spool->db, &row, Q_message_timed);
+    int rc = db_first(spool->db, &row, query);
     while (rc == 1) {
         if (count == capacity) {
             capacity = capacity ? capacity * 2 : 1024;
@@ -145,9 +146,20 @@ static int convert_ends(struct spool *spool) {
     }
     db_done(row);
     for (size_t i = 0; i < count && rc == 0; i++)
-        rc = convert_end(spool, numbers[i]);
+        rc = each(spool, numbers[i]);
     free(numbers);
     return rc;
+}
+
+/* A large staged file that was being written on when the machine died, with nothing in the log to say so. */
+static int measure_staged(struct spool *spool, int64_t number) {
+    struct message old, message;
+    int rc = spool__message(spool, number, &old);
+    message = old;
+    if (!rc)
+        rc = measure(spool, &message);
+    message.unsure = old.unsure;
+    return rc ? rc : spool__update_message(spool, &old, &message);
 }
 
 static int recover_clock(struct spool *spool, const char *boot_id) {
@@ -159,7 +171,9 @@ static int recover_clock(struct spool *spool, const char *boot_id) {
     db_done(row);
     if (rc < 0 || same)
         return rc < 0 ? rc : 0;
-    rc = convert_ends(spool);
+    rc = for_all(spool, Q_message_timed, convert_end);
+    if (!rc)
+        rc = for_all(spool, Q_message_staged_files, measure_staged);
     return rc ? rc : spool__run(spool, Q_spool_set_boot, db_text(boot_id));
 }
 

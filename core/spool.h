@@ -73,7 +73,8 @@ struct spool_options {
     bool read_only;
     uid_t uid; /* owner of the root, when the spool is made */
     gid_t gid;
-    const char *boot_id;   /* names this boot of the machine: leases of another boot are given a fresh end */
+    const char *
+        boot_id; /* names this boot of the machine: leases of another boot go on by the wall clock, at most one `lease` */
     int64_t reserve_bytes; /* free disk space below which publishing is refused; < 0: 1% of the disk, 1 to 64 MiB */
     int64_t log_bytes;     /* what the log is grown to beforehand; 0: as fits the disk, 16 MiB at most */
     struct db_tap *tap;    /* tests: sees every write to the disk; else NULL */
@@ -269,9 +270,9 @@ bool spool_next_vanished(struct spool *spool, int64_t *directory, char name[SPOO
 struct spool_writer;
 
 /*
- * A new file, open for writing. In a queue (or a folder), else -EPERM. -EEXIST: the name is taken and `exclusive`, or on_conflict=reject.
- * A waiting message of that name is met by open, not by create: with a name that is taken this gives the older one a
- * numbered name (keep). -EDQUOT max_waiting, -ENOSPC the disk's reserve.
+ * A new file, open for writing. In a queue (or a folder), else -EPERM. -EEXIST: the name is taken and `exclusive`, or claimed and dead
+ * messages hold it (on_conflict=reject). -ESTALE: it is taken, and not `exclusive`: look it up again, and open it.
+ * -EDQUOT max_waiting, -ENOSPC the disk's reserve.
  */
 SPOOL_MUST_USE int spool_create(struct spool *spool, int64_t directory, const char *name, uint32_t mode, bool exclusive,
                                 struct spool_caller caller, struct spool_entry *entry, struct spool_writer **out);

@@ -99,7 +99,7 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file) {
         reply_error(fs, req, 0);
         return;
     }
-    last_here = !handle->is_new || handle->wrote || !writer_has_open(thread, handle->number, handle->name);
+    last_here = !handle->is_new || handle->wrote || !writer_has_open(thread, handle->number);
     save(fs, req, handle, last_here, false);
 }
 

@@ -50,11 +50,24 @@ bool writer_stat_says_killed(const char *line) {
     return flags & PF_EXITING && exit_code & SIGNAL_MASK;
 }
 
-static bool is_killed(pid_t thread) {
-    char path[64], line[1024];
+bool writer_status_says_alive(const char *text) {
+    return strstr(text, "\nVmSize:") != NULL;
+}
 
+/*
+ * A process that dies gives its memory back before it closes its files. Only then is `stat` read: reading it waits for an execve(), and
+ * an execve() that closes a file waits for us. `status` waits for nobody.
+ */
+static bool is_killed(pid_t thread) {
+    char path[64], text[4096];
+
+    if (thread == 0)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", thread, thread);
+    if (!read_file(path, text, sizeof text) || writer_status_says_alive(text))
+        return false;
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", thread, thread);
-    return thread != 0 && read_file(path, line, sizeof line) && writer_stat_says_killed(line);
+    return read_file(path, text, sizeof text) && writer_stat_says_killed(text);
 }
 
 static bool same_process(pid_t thread, pid_t other) {
@@ -95,20 +108,7 @@ void witness_close(struct witness *witness, pid_t thread) {
         witness->verdict = WITNESS_DOUBTFUL;
 }
 
-/* Does the link of a descriptor end in `name`? */
-static bool leads_to(int links, const char *descriptor, const char *name) {
-    char target[PATH_MAX];
-    ssize_t length = readlinkat(links, descriptor, target, sizeof target - 1);
-    const char *last;
-
-    if (length <= 0 || target[0] != '/')
-        return false;
-    target[length] = '\0';
-    last = strrchr(target, '/') + 1;
-    return *name == '\0' || strcmp(last, name) == 0;
-}
-
-/* Is the descriptor open for writing, on that inode where the kernel tells (since 5.14)? */
+/* Is the descriptor open for writing, on that inode? */
 static bool writes_to(pid_t thread, const char *descriptor, int64_t inode) {
     char path[PATH_MAX], text[1024];
     const char *flags, *number;
@@ -117,25 +117,25 @@ static bool writes_to(pid_t thread, const char *descriptor, int64_t inode) {
     if (!read_file(path, text, sizeof text))
         return false;
     flags = strstr(text, "flags:");
-    number = strstr(text, "ino:");
-    if (!flags || (strtol(flags + strlen("flags:"), NULL, 8) & O_ACCMODE) == O_RDONLY)
+    number = strstr(text, "ino:"); /* since Linux 5.14 */
+    if (!flags || !number || (strtol(flags + strlen("flags:"), NULL, 8) & O_ACCMODE) == O_RDONLY)
         return false;
-    return !number || strtoll(number + strlen("ino:"), NULL, 10) == inode;
+    return strtoll(number + strlen("ino:"), NULL, 10) == inode;
 }
 
-bool writer_has_open(pid_t thread, int64_t inode, const char *name) {
+/* In `fdinfo` only: to read the links in `fd` waits for an execve() too. */
+bool writer_has_open(pid_t thread, int64_t inode) {
     char path[64];
     struct dirent *entry;
     bool found = false;
-    DIR *links;
+    DIR *descriptors;
 
-    snprintf(path, sizeof path, "/proc/%d/fd", thread);
-    links = thread != 0 ? opendir(path) : NULL;
-    if (!links)
+    snprintf(path, sizeof path, "/proc/%d/fdinfo", thread);
+    descriptors = thread != 0 ? opendir(path) : NULL;
+    if (!descriptors)
         return false;
-    while (!found && (entry = readdir(links)))
-        found = entry->d_name[0] != '.' && leads_to(dirfd(links), entry->d_name, name) &&
-                writes_to(thread, entry->d_name, inode);
-    closedir(links);
+    while (!found && (entry = readdir(descriptors)))
+        found = entry->d_name[0] != '.' && writes_to(thread, entry->d_name, inode);
+    closedir(descriptors);
     return found;
 }

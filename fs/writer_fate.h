@@ -29,10 +29,11 @@ struct witness {
 void witness_write(struct witness *witness, pid_t thread);
 void witness_close(struct witness *witness, pid_t thread);
 
-/* Has the process of `thread` a file open for writing whose inode number is `inode`, under `name` ("": whatever
- * its name)? */
-bool writer_has_open(pid_t thread, int64_t inode, const char *name);
+/* Has the process of `thread` a file open for writing whose inode number is `inode`? (Another file system's may have the same.) */
+bool writer_has_open(pid_t thread, int64_t inode);
 
+/* Reads /proc/PID/status: has the process memory of its own, that is, is it not dying? */
+bool writer_status_says_alive(const char *text);
 /* Reads a line of /proc/PID/stat: is it of a process that is dying by a signal? */
 bool writer_stat_says_killed(const char *line);
 

@@ -22,6 +22,12 @@
     " 100 0 0 0 1 2 3 4 20 0 1 0 5000 1000000 200 18446744073709551615 1 1 0 " \
     "0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 1 2 3 4 5 6 7 " exit_code "\n"
 
+static void test_writer_fate__a_process_with_memory_is_alive(void **state) {
+    (void)state;
+    assert_true(writer_status_says_alive("Name:\tcp\nState:\tS (sleeping)\nVmPeak:\t 5 kB\nVmSize:\t 5 kB\n"));
+    assert_false(writer_status_says_alive("Name:\tVmSize:\nState:\tS (sleeping)\nThreads:\t1\n"));
+}
+
 static void test_writer_fate__a_process_that_dies_by_a_signal_is_killed(void **state) {
     (void)state;
     assert_true(writer_stat_says_killed(STAT_LINE("(cp)", "4194308", "9")));
@@ -139,10 +145,9 @@ static void test_writer_fate__only_the_last_writers_are_remembered(void **state)
     bury(killed);
 }
 
-static void test_writer_fate__an_open_file_is_found_by_inode_name_and_mode(void **state) {
+static void test_writer_fate__an_open_file_is_found_by_inode_and_mode(void **state) {
     char path[] = "/tmp/writer-fate-XXXXXX";
     int writing = mkstemp(path);
-    const char *name = strrchr(path, '/') + 1;
     struct stat attributes;
     int64_t inode;
     int reading;
@@ -151,21 +156,20 @@ static void test_writer_fate__an_open_file_is_found_by_inode_name_and_mode(void 
     assert_true(writing >= 0);
     assert_int_equal(fstat(writing, &attributes), 0);
     inode = (int64_t)attributes.st_ino;
-    assert_true(writer_has_open(getpid(), inode, name));
-    assert_true(writer_has_open(getpid(), inode, ""));
-    assert_false(writer_has_open(getpid(), inode + 1, name));
-    assert_false(writer_has_open(getpid(), inode, "another"));
-    assert_false(writer_has_open(0, inode, name));
+    assert_true(writer_has_open(getpid(), inode));
+    assert_false(writer_has_open(getpid(), inode + 1));
+    assert_false(writer_has_open(0, inode));
     reading = open(path, O_RDONLY);
     assert_true(reading >= 0);
     close(writing);
-    assert_false(writer_has_open(getpid(), inode, name));
+    assert_false(writer_has_open(getpid(), inode));
     close(reading);
     unlink(path);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_writer_fate__a_process_with_memory_is_alive),
         cmocka_unit_test(test_writer_fate__a_process_that_dies_by_a_signal_is_killed),
         cmocka_unit_test(test_writer_fate__an_exit_is_orderly_whatever_its_code),
         cmocka_unit_test(test_writer_fate__who_is_not_exiting_was_not_killed),
@@ -176,7 +180,7 @@ int main(void) {
         cmocka_unit_test(test_writer_fate__a_failed_exit_is_orderly),
         cmocka_unit_test(test_writer_fate__what_cannot_be_seen_is_orderly),
         cmocka_unit_test(test_writer_fate__only_the_last_writers_are_remembered),
-        cmocka_unit_test(test_writer_fate__an_open_file_is_found_by_inode_name_and_mode),
+        cmocka_unit_test(test_writer_fate__an_open_file_is_found_by_inode_and_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
