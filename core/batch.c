@@ -104,37 +104,6 @@ int spool__later(struct spool *spool, void (*commit)(void *), void (*rollback)(v
     return 0;
 }
 
-void spool__vanish(struct spool *spool, const struct message *message) {
-    struct vanished *vanished = malloc(sizeof *vanished);
-    if (!vanished) { /* a cache that is not told would lie */
-        if (!spool->poison)
-            spool->poison = -ENOMEM;
-        return;
-    }
-    vanished->directory = message->directory;
-    memcpy(vanished->name, message->name, sizeof vanished->name);
-    vanished->next = spool->vanished;
-    spool->vanished = vanished;
-}
-
-bool spool_next_vanished(struct spool *spool, int64_t *directory, char name[SPOOL_NAME_MAX + 1]) {
-    struct vanished *vanished = spool->vanished;
-    if (!vanished)
-        return false;
-    *directory = vanished->directory;
-    memcpy(name, vanished->name, sizeof vanished->name);
-    spool->vanished = vanished->next;
-    free(vanished);
-    return true;
-}
-
-void spool__forget_vanished(struct spool *spool) {
-    int64_t directory;
-    char name[SPOOL_NAME_MAX + 1];
-    while (spool_next_vanished(spool, &directory, name))
-        continue;
-}
-
 int spool__doom(struct spool *spool, const struct content_summary *content) {
     if (!content->payload)
         return 0;

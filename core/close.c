@@ -11,7 +11,7 @@
 int spool__apply_draft(struct spool *spool, const struct message *target, const struct content_summary *content,
                        int64_t draft_row) {
     struct message changed = *target, row;
-    int rc = spool__replace_content(spool, &changed, content);
+    int rc = spool__replace_content(spool, &changed, content, false);
     if (!rc)
         rc = spool__update_message(spool, target, &changed);
     if (!rc && draft_row)
@@ -45,12 +45,11 @@ static int finish_new(struct draft *draft, const struct content_summary *content
         return rc == -ENOENT ? 0 : rc;
     message = old;
     if (content)
-        rc = spool__replace_content(spool, &message, content);
+        rc = spool__replace_content(spool, &message, content, draft->state.timed);
     else if (draft->state.dirty && old.content.in_file)
         rc = settle_as_is(draft, &message.content);
     const char *prefix = draft->state.killed ? ".killed." : spool__draft_error(draft) ? ".failed." : NULL;
     if (!rc && prefix && !staged) {
-        spool__vanish(spool, &old);
         spool__prefix_name(prefix, old.name, message.name);
         rc = spool__fit_name(spool, old.directory, message.name, old.number, message.name);
     }
@@ -92,7 +91,7 @@ static int publish_apart(struct draft *draft, const struct content_summary *cont
     message.state = SPOOL_OPEN;
     rc = spool__fit_name(spool, draft->queue, draft->name, 0, message.name);
     if (!rc)
-        rc = spool__replace_content(spool, &message, content);
+        rc = spool__replace_content(spool, &message, content, draft->state.timed);
     if (!rc)
         rc =
             draft->state.stored ? spool__update_message(spool, &old, &message) : spool__insert_message(spool, &message);

@@ -13,7 +13,6 @@ static void undo_all(struct spool *spool) {
     if (spool->reserve_ticket == spool__ticket(spool))
         spool->reserve_ticket = 0;
     spool__forget_directories(spool);
-    spool__forget_vanished(spool);
     spool->next_end_boot_ns = spool->next_due_ns = spool->next_linger_boot_ns = INT64_MIN;
     spool->changed = false;
     spool->promised = false;

@@ -214,12 +214,15 @@ int spool__record_content(struct draft *draft, struct content_summary *summary) 
 }
 
 /* The payload that the row had is no longer its. */
-int spool__replace_content(struct spool *spool, struct message *message, const struct content_summary *content) {
+int spool__replace_content(struct spool *spool, struct message *message, const struct content_summary *content,
+                           bool timed) {
     int rc = 0;
     if (message->content.payload != content->payload)
         rc = spool__doom(spool, &message->content);
     message->content = *content;
-    message->mtime_ns = message->ctime_ns = spool->now.wall_ns;
+    message->ctime_ns = spool->now.wall_ns;
+    if (!timed)
+        message->mtime_ns = spool->now.wall_ns;
     return rc;
 }
 
@@ -261,7 +264,7 @@ static int update_row(struct draft *draft, const struct content_summary *content
     row = old;
     row.flushed = flushed;
     row.unsure = false;
-    rc = spool__replace_content(spool, &row, content);
+    rc = spool__replace_content(spool, &row, content, draft->state.timed);
     return rc ? rc : spool__update_message(spool, &old, &row);
 }
 

@@ -238,6 +238,7 @@ struct draft {
         bool stored;    /* its row holds a content of it */
         bool unsure;    /* and says that more came after that */
         bool exclusive; /* made with O_EXCL */
+        bool timed;     /* its mtime was set after the last write, and stays */
         bool gone;      /* the file was removed: nothing will come of it */
         bool killed;
         bool finished; /* its last writer has closed: it goes with the batch, in which the file may be opened again */
@@ -266,7 +267,8 @@ int spool__mark_unsure(struct draft *draft); /* more comes after what is stored 
 /* What is on the way from memory into the database: the bytes into a payload row, its summary into a message's row, whose old
  * payload goes. */
 int spool__record_content(struct draft *draft, struct content_summary *summary);
-int spool__replace_content(struct spool *spool, struct message *message, const struct content_summary *content);
+int spool__replace_content(struct spool *spool, struct message *message, const struct content_summary *content,
+                           bool timed);       /* its mtime was set by hand, and stays */
 int spool__lose_draft(struct draft *draft);   /* nothing comes of it: its row goes */
 int spool__end_draft(struct draft *draft);    /* it is freed at the commit */
 int spool__finish_draft(struct draft *draft); /* after its last writer */
@@ -295,13 +297,6 @@ int spool__recover(struct spool *spool, const char *boot_id);
 int spool__pass_time(struct spool *spool);
 
 /* --- the spool and its batch (spool.c, batch.c) ---------------------------------------------------------------------- */
-
-/* A name that denotes something else now, or nothing: see spool_next_vanished(). */
-struct vanished {
-    struct vanished *next;
-    int64_t directory;
-    char name[SPOOL_NAME_MAX + 1];
-};
 
 struct undo {
     void (*commit)(void *what);   /* NULL: nothing to do */
@@ -334,8 +329,6 @@ struct spool {
     int64_t content_memory_bytes; /* of all drafts */
     int64_t writer_serial;        /* of the newest writer */
 
-    struct vanished *vanished; /* a list, the newest first */
-
     int64_t reserve_bytes;
     int64_t space_checked_boot_ns; /* 0: never */
     int64_t space_free_bytes;
@@ -356,10 +349,7 @@ int spool__ran(struct spool *spool, int result);
 int64_t spool__number(struct spool *spool); /* never given before; or a negative errno */
 int spool__later(struct spool *spool, void (*commit)(void *), void (*rollback)(void *), void *what);
 void spool__promise(struct spool *spool);
-uint64_t spool__ticket(const struct spool *spool); /* what the open batch's commit will give */
-/* The path of `message` is going to denote something else, or nothing, and nobody asked for it by that name. */
-void spool__vanish(struct spool *spool, const struct message *message);
-void spool__forget_vanished(struct spool *spool);
+uint64_t spool__ticket(const struct spool *spool);         /* what the open batch's commit will give */
 void spool__wake_at(struct spool *spool, int64_t boot_ns); /* a boot-clock end has been set */
 void spool__due_at(struct spool *spool, int64_t wall_ns);  /* a due time has been set */
 /* Nobody refers to this payload any more. */

@@ -168,7 +168,14 @@ static int touch_message(struct spool *spool, const struct message *old, enum sp
     struct message message = *old;
     if (old->state == SPOOL_CLAIMED_STATE)
         return touch_lease(spool, old, atime, atime_ns, mtime, mtime_ns);
+    struct draft *draft = spool__draft_of(spool, old->number, WRITES_NEW);
     message.ctime_ns = spool->now.wall_ns;
+    if (draft && mtime != SPOOL_OMIT) {
+        int rc = spool__save_draft(draft);
+        if (rc)
+            return rc;
+        draft->state.timed = true;
+    }
     if (mtime == SPOOL_NOW)
         mtime_ns = spool->now.wall_ns;
     if (mtime != SPOOL_OMIT && spool__is_waiting(old->state)) {

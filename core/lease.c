@@ -159,7 +159,6 @@ int spool__fail(struct spool *spool, const struct message *message, const char *
     int rc = spool__settings(spool, message->queue, &settings);
     if (rc)
         return rc;
-    spool__vanish(spool, message);
     int64_t max_attempts = settings->value[SPOOL_MAX_ATTEMPTS];
     if (max_attempts && message->attempts >= max_attempts) {
         char reason[sizeof failed.reason];

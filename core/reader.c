@@ -74,7 +74,6 @@ static int quarantine(struct spool *spool, const struct message *message) {
     if (message->state == SPOOL_DEAD_STATE || !spool__is_published(message->state))
         return 0;
     int rc = spool__change(spool);
-    spool__vanish(spool, message);
     return rc ? rc : spool__bury(spool, message, NULL, "the payload does not match its checksum");
 }
 

@@ -170,7 +170,6 @@ void spool_close(struct spool *spool) {
         if (spool_commit(spool, &ticket) == 0)
             give_back_numbers(spool);
         spool__forget_directories(spool);
-        spool__forget_vanished(spool);
         db_close(spool->db);
     }
     payloads_close(&spool->payloads);

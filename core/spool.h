@@ -246,13 +246,6 @@ SPOOL_MUST_USE int spool_unlink(struct spool *spool, int64_t directory, const ch
  * got -ETXTBSY is worth trying again in a moment. */
 bool spool_is_closing(struct spool *spool, int64_t directory, const char *name);
 
-/*
- * Names that ceased to denote what they denoted without anybody having moved or removed them by that name: a lease that ran out, a
- * file that gave way to another, a killed writer's. Whoever keeps names in a cache asks for these after each commit. Returns false when
- * there are no more.
- */
-bool spool_next_vanished(struct spool *spool, int64_t *directory, char name[SPOOL_NAME_MAX + 1]);
-
 /* --- writing -------------------------------------------------------------------------------------------------------- */
 
 /*

@@ -42,7 +42,6 @@ static int fall_due(struct spool *spool, int64_t number) {
         return rc;
     if (old.state == SPOOL_STAGED) {
         spool__count(spool, old.queue, COUNT_STAGED_REMOVED, 1);
-        spool__vanish(spool, &old);
         return spool__delete_message(spool, &old);
     }
     message = old;

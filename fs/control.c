@@ -133,7 +133,7 @@ int control_open(struct fs *fs, struct node node, struct handle **out) {
     result = node.kind == NODE_SETTING ? setting_text(fs, node, &text) : statistics_text(fs, node, &text);
     if (result < 0)
         return result;
-    handle = handle_new(fs, &entry, NULL);
+    handle = handle_new(fs, &entry);
     if (!handle) {
         free(text);
         return -ENOMEM;

@@ -26,16 +26,13 @@ static void take_out(struct handle *handle) {
         handle->next->link = handle->link;
 }
 
-struct handle *handle_new(struct fs *fs, const struct spool_entry *entry, const char *name) {
-    size_t length = name ? strlen(name) : 0;
-    struct handle *handle = calloc(1, sizeof *handle + length + 1);
+struct handle *handle_new(struct fs *fs, const struct spool_entry *entry) {
+    struct handle *handle = calloc(1, sizeof *handle);
 
     if (!handle)
         return NULL;
     handle->number = entry->number;
     handle->entry = *entry;
-    if (name)
-        memcpy(handle->name, name, length + 1);
     put_in(bucket_of(fs, entry->number), handle);
     return handle;
 }

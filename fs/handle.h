@@ -29,7 +29,6 @@ struct handle {
     int64_t flushed_boot_ns; /* the first flush after the last write; 0: none */
     char *text;              /* control entries: what reading gives; else NULL */
     size_t text_length;
-    char name[]; /* it was created under; empty: not known */
 };
 
 struct handles {
@@ -38,7 +37,7 @@ struct handles {
 };
 
 /* `name` may be NULL. NULL when there is no memory. */
-struct handle *handle_new(struct fs *fs, const struct spool_entry *entry, const char *name);
+struct handle *handle_new(struct fs *fs, const struct spool_entry *entry);
 /* Frees the memory only: the writer and the reader are somebody else's care. */
 void handle_forget(struct handle *handle);
 static inline struct handle *handle_of(const struct fuse_file_info *file) {

@@ -37,12 +37,8 @@ static void end_telling(struct fs *fs, struct task *task) {
 
 void notice_send(struct fs *fs) {
     struct notices *notices = &fs->notices;
-    char name[SPOOL_NAME_MAX + 1];
     struct telling *telling;
-    int64_t directory;
 
-    while (spool_next_vanished(fs->spool, &directory, name))
-        continue; /* no name that may vanish is kept */
     if (notices->count == 0 || notices->telling)
         return;
     telling = calloc(1, sizeof *telling);

@@ -53,7 +53,7 @@ static int open_to_read(struct fs *fs, int64_t number, struct handle **out) {
         log_line(LOG_ERR, "Message %" PRId64 " does not match its checksum; it is put into dead/.", number);
     if (result < 0)
         return result;
-    handle = handle_new(fs, &entry, NULL);
+    handle = handle_new(fs, &entry);
     if (!handle) {
         spool_close_reader(reader);
         return -ENOMEM;
@@ -108,7 +108,7 @@ static int open_to_write(struct fs *fs, fuse_req_t req, int64_t number, int flag
 
     if (result < 0)
         return result;
-    handle = handle_new(fs, &entry, NULL);
+    handle = handle_new(fs, &entry);
     if (handle)
         result = open_reader(fs, handle, flags);
     if (!handle || result < 0) {
@@ -170,7 +170,7 @@ static int create(struct fs *fs, fuse_req_t req, struct node parent, const char 
                               &entry, &writer);
     if (result < 0)
         return result;
-    handle = handle_new(fs, &entry, name);
+    handle = handle_new(fs, &entry);
     if (handle)
         result = open_reader(fs, handle, flags);
     if (!handle || result < 0) {

@@ -92,7 +92,7 @@ static void test_setting__a_bad_value_is_refused_and_the_old_stays(void **state)
         {SPOOL_PAUSED, {"", "2", "yes", "-1", "true"}},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        char before[64];
+        char before[SPOOL_SETTING_MAX];
         snprintf(before, sizeof before, "%s", get(f, f->queue, all[i].setting));
         for (int j = 0; j < 8 && all[i].bad[j]; j++) {
             if (try_set(f, all[i].setting, all[i].bad[j]) != -EINVAL)
