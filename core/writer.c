@@ -241,7 +241,7 @@ static int part_ways(struct spool_writer *writer) {
     struct spool *spool = writer->spool;
     struct draft *shared = writer->draft;
     struct message message;
-    bool staged;
+    bool staged = false;
     int rc = spool__message(spool, writer->file, &message);
     if (!rc)
         rc = spool__is_staged(spool, message.directory, message.name, &staged);

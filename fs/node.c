@@ -10,12 +10,9 @@
 #define FIELD_MASK 0x3f
 #define CONTROL_INODES (UINT64_C(1) << 62)
 
-/* One tick of the kernel, some milliseconds. A worker that acknowledges what it has just claimed is spared a LOOKUP. */
-#define NAME_TIMEOUT_SECONDS 0.001
+/* Nothing is kept of messages: a claim changes their owner and mode, time their size and dates, and the kernel counts in ticks of
+ * some milliseconds, in which a shell has looked three times. */
 #define DIRECTORY_TIMEOUT_SECONDS 1.0
-/* Times and sizes of messages change by themselves. Long enough to spare the GETATTR of the system call whose
- * LOOKUP this answers; the kernel counts in its own ticks, of some milliseconds. */
-#define MESSAGE_TIMEOUT_SECONDS 0.001
 
 _Static_assert(SPOOL_SETTINGS <= FIELD_MASK + 1, "a setting's number fits its field");
 
@@ -68,20 +65,13 @@ struct stat node_attributes(const struct spool_entry *entry) {
     };
 }
 
-/* A lease ends, a file that is written is kept aside when its writer is killed: such names may change at any moment. */
-static double name_timeout(const struct spool_entry *entry) {
-    if (S_ISDIR(entry->mode))
-        return DIRECTORY_TIMEOUT_SECONDS;
-    if (entry->state == SPOOL_OPEN || entry->state == SPOOL_CLAIMED_STATE)
-        return 0;
-    return NAME_TIMEOUT_SECONDS;
-}
-
 struct fuse_entry_param node_describe(const struct spool_entry *entry) {
+    double timeout = S_ISDIR(entry->mode) ? DIRECTORY_TIMEOUT_SECONDS : 0;
+
     return (struct fuse_entry_param){
         .ino = node_of_entry(entry->number),
         .attr = node_attributes(entry),
-        .attr_timeout = S_ISDIR(entry->mode) ? DIRECTORY_TIMEOUT_SECONDS : MESSAGE_TIMEOUT_SECONDS,
-        .entry_timeout = name_timeout(entry),
+        .attr_timeout = timeout,
+        .entry_timeout = timeout,
     };
 }

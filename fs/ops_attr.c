@@ -38,10 +38,6 @@ void answer_attributes(struct fs *fs, fuse_req_t req, int64_t number, const stru
 
     if (result == 0 && handle && handle->number == number)
         found.attr.st_size = handle_size(fs, handle);
-
-    /* A close changes them, and the kernel does not expect that. */
-    if (result == 0 && !S_ISDIR(found.attr.st_mode))
-        found.attr_timeout = 0;
     if (result < 0)
         reply_error(fs, req, result);
     else
