@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define NUMBER_BLOCK 65536
 #define SPACE_LOOK_NS (SECOND_NS / 10)
 
 int spool__change(struct spool *spool) {

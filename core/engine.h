@@ -28,6 +28,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 #define SPOOL_SCHEMA_VERSION 1
+#define NUMBER_BLOCK 65536 /* numbers are reserved on the disk in blocks of this size */
 
 /* --- settings (settings.c) ---------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,6 @@
 #include <sys/statvfs.h>
 
 #define LOG_BYTES (INT64_C(16) << 20)
-#define NUMBER_BLOCK 65536
 #define LEAST_RESERVE_BYTES (INT64_C(1) << 20)
 #define MOST_RESERVE_BYTES (INT64_C(64) << 20)
 

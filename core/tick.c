@@ -15,47 +15,48 @@ static int first_number(struct spool *spool, enum db_query query, int64_t limit,
     return rc;
 }
 
-/* Its lease, backoff or hold is over. */
-static int end(struct spool *spool, int64_t number) {
-    struct message old, message;
-    int rc = spool__message(spool, number, &old);
-    if (!rc)
-        rc = spool__change(spool);
-    if (rc)
-        return rc;
-    if (old.state == SPOOL_CLAIMED_STATE)
-        return spool__fail(spool, &old, "the lease ran out");
-    message = old;
-    if (old.state == SPOOL_HELD)
-        return spool__publish(spool, &old, &message, old.place, false);
+/* One thing less to wait for: due, or delayed by what remains. */
+static int wait_on(struct spool *spool, const struct message *old) {
+    struct message message = *old;
     spool__let_wait(spool, &message);
-    return spool__update_message(spool, &old, &message);
+    return spool__update_message(spool, old, &message);
+}
+
+/* Its lease, backoff or hold is over. */
+static int end(struct spool *spool, const struct message *old) {
+    struct message message = *old;
+    if (old->state == SPOOL_CLAIMED_STATE)
+        return spool__fail(spool, old, "the lease ran out");
+    if (old->state == SPOOL_HELD)
+        return spool__publish(spool, old, &message, old->place, false);
+    return wait_on(spool, old);
 }
 
 /* A delayed message is due, a staged file is too old. */
-static int fall_due(struct spool *spool, int64_t number) {
-    struct message old, message;
-    int rc = spool__message(spool, number, &old);
-    if (!rc)
-        rc = spool__change(spool);
-    if (rc)
-        return rc;
-    if (old.state == SPOOL_STAGED) {
-        spool__count(spool, old.queue, COUNT_STAGED_REMOVED, 1);
-        return spool__delete_message(spool, &old);
-    }
-    message = old;
-    spool__let_wait(spool, &message);
-    return spool__update_message(spool, &old, &message);
+static int fall_due(struct spool *spool, const struct message *old) {
+    if (old->state != SPOOL_STAGED)
+        return wait_on(spool, old);
+    spool__count(spool, old->queue, COUNT_STAGED_REMOVED, 1);
+    return spool__delete_message(spool, old);
 }
 
-static int pass(struct spool *spool, enum db_query query, int64_t limit, int (*judge)(struct spool *, int64_t)) {
+typedef int judge_message(struct spool *spool, const struct message *message);
+
+static int judge_one(struct spool *spool, int64_t number, judge_message *judge) {
+    struct message message;
+    int rc = spool__message(spool, number, &message);
+    if (!rc)
+        rc = spool__change(spool);
+    return rc ? rc : judge(spool, &message);
+}
+
+static int pass(struct spool *spool, enum db_query query, int64_t limit, judge_message *judge) {
     int64_t number;
     int rc = 1;
     for (int i = 0; i < MOST_AT_ONCE && rc == 1; i++) {
         rc = first_number(spool, query, limit, &number);
         if (rc == 1) {
-            int judged = judge(spool, number);
+            int judged = judge_one(spool, number, judge);
             if (judged)
                 return judged;
         }

@@ -69,6 +69,21 @@ static int give_up(struct handle *handle, int result) {
     return result < 0 ? result : -ENOMEM;
 }
 
+/* The handle of a writer. When there can be none, the writer is closed; a file that was just made is `abandoned`. */
+static int handle_for_writer(struct fs *fs, const struct spool_entry *entry, struct spool_writer *writer, int flags,
+                             bool abandoned, struct handle **out) {
+    struct handle *handle = handle_new(fs, entry);
+    int result = handle ? open_reader(fs, handle, flags) : -ENOMEM;
+
+    if (result < 0) {
+        spool_close_writer(writer, abandoned);
+        return give_up(handle, result);
+    }
+    handle->writer = writer;
+    *out = handle;
+    return 0;
+}
+
 /* Truncate what was opened in place: the caller has a descriptor of this very message. */
 static int empty(struct spool_writer *writer) {
     int result = spool_admit_resize(writer, 0);
@@ -108,15 +123,10 @@ static int open_to_write(struct fs *fs, fuse_req_t req, int64_t number, int flag
 
     if (result < 0)
         return result;
-    handle = handle_new(fs, &entry);
-    if (handle)
-        result = open_reader(fs, handle, flags);
-    if (!handle || result < 0) {
-        spool_close_writer(writer, false);
-        return give_up(handle, result);
-    }
+    result = handle_for_writer(fs, &entry, writer, flags, false, &handle);
+    if (result < 0)
+        return result;
     overwrite_arrived(fs, fuse_req_ctx(req)->pid, number);
-    handle->writer = writer;
     handle->is_new = entry.state == SPOOL_OPEN;
     handle->wrote = handle->unfinished = truncate;
     if (truncate)
@@ -170,14 +180,9 @@ static int create(struct fs *fs, fuse_req_t req, struct node parent, const char 
                               &entry, &writer);
     if (result < 0)
         return result;
-    handle = handle_new(fs, &entry);
-    if (handle)
-        result = open_reader(fs, handle, flags);
-    if (!handle || result < 0) {
-        spool_close_writer(writer, true);
-        return give_up(handle, result);
-    }
-    handle->writer = writer;
+    result = handle_for_writer(fs, &entry, writer, flags, true, &handle);
+    if (result < 0)
+        return result;
     handle->is_new = true;
     *out = handle;
     return 0;
