@@ -38,7 +38,7 @@ FLAGS_tools = -Icore
 FLAGS_tests = $(FLAGS_core) -Ifs -Itools -Itests/lib $(shell pkg-config --cflags fuse3)
 
 LIBS      = $(shell pkg-config --libs sqlite3 libxxhash)
-FUSE_LIBS = $(shell pkg-config --libs fuse3)
+FUSE_LIBS = $(shell pkg-config --libs fuse3 libcap-ng)
 
 # --- what there is ---------------------------------------------------------------------------------------------------
 

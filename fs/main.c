@@ -16,6 +16,7 @@
 #include "log.h"
 #include "mount.h"
 #include "options.h"
+#include "privileges.h"
 #include "refuse.h"
 #include "serve.h"
 #include "spool.h"
@@ -83,6 +84,11 @@ static int open_spool(struct spool **spool, const char *path, const struct optio
     return error == 0 ? 0 : refuse(refusal, open_exit_code(error), "%s", why);
 }
 
+static void unmount(struct fuse_session *session) {
+    privileges_unmount();
+    fuse_session_unmount(session);
+}
+
 /* Mounts, serves and unmounts. `parent_fd` is -1 in the foreground. */
 static int serve_mount(struct fs *fs, struct fuse_session *session, const struct places *places, int parent_fd,
                        struct refusal *refusal) {
@@ -90,17 +96,22 @@ static int serve_mount(struct fs *fs, struct fuse_session *session, const struct
 
     if (result != 0)
         return result;
+    error = privileges_drop();
+    if (error < 0) {
+        unmount(session);
+        return refuse(refusal, EX_OSERR, "cannot give up the privileges that are not needed: %s", strerror(-error));
+    }
     if (parent_fd >= 0) {
         error = daemon_mounted(parent_fd);
         if (error < 0) {
-            fuse_session_unmount(session);
+            unmount(session);
             return refuse(refusal, EX_OSERR, "nobody waits for the mount any more: %s", strerror(-error));
         }
         log_open(false);
     }
     log_line(LOG_INFO, "%s is mounted on %s", places->database, places->mount_point);
     error = serve(fs, session);
-    fuse_session_unmount(session);
+    unmount(session);
     if (error < 0) {
         result = refuse(refusal, EX_OSERR, "the mount on %s has ended: %s", places->mount_point, strerror(-error));
         if (parent_fd >= 0)
