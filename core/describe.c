@@ -25,10 +25,10 @@ static uint32_t visible_mode(struct spool *spool, const struct message *message)
     if (message->state == SPOOL_CLAIMED_STATE)
         return 0600;
     if (spool__directory(spool, message->queue, &queue) == 0) {
-        for (int shift = 0; shift <= 3; shift += 3) {
-            if (!((queue->mode >> shift) & 04))
-                mode &= ~(UINT32_C(07) << shift);
-        }
+        bool others_read = queue->mode & 04;
+        /* The members of another group than the queue's are others to the queue. */
+        bool group_reads = message->gid == queue->gid ? (queue->mode & 040) != 0 : others_read;
+        mode &= (group_reads ? UINT32_C(0770) : UINT32_C(0700)) | (others_read ? UINT32_C(07) : 0);
     }
     return mode;
 }

@@ -31,7 +31,8 @@ t "SIGTERM ends the daemon" wait_until 10 process_ended "$pid"
 fails "and unmounts" is_mounted
 spool_remount
 is "the message is there afterwards" hello "$(contents q/m)"
-sleep 60 <"$mnt/q/m" &
+tail -f "$mnt/q/m" >/dev/null 2>&1 &
+wait_until 5 test -e "/proc/$!/fd/3"
 pid=$(spool_pid)
 kill "$pid"
 t "SIGTERM ends it also while a file is open" wait_until 10 process_ended "$pid"
