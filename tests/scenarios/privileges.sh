@@ -40,19 +40,20 @@ fails "and unmounts then, too" is_mounted
 mounted=no
 
 # --- an ordinary user ---
+user=65534 # nobody: fusermount3 looks for a name
 db=$scratch/home/spool.db mnt=$scratch/home/mnt
 mkdir -p "$mnt"
-chown -R 4001:4001 "$scratch/home"
-if as 4001 "$SPOOLFS" "$db" "$mnt" </dev/null 2>"$scratch/said"; then
-    t "an ordinary user mounts and makes a queue" as 4001 mkdir "$mnt/q"
-    t "publishes" as 4001 sh -c 'echo x >"$1/q/m"' - "$mnt"
-    t "claims" as 4001 mv "$mnt/q/m" "$mnt/q/claimed/"
+chown -R "$user:$user" "$scratch/home"
+if as "$user" "$SPOOLFS" "$db" "$mnt" </dev/null 2>"$scratch/said"; then
+    t "an ordinary user mounts and makes a queue" as "$user" mkdir "$mnt/q"
+    t "publishes" as "$user" sh -c 'echo x >"$1/q/m"' - "$mnt"
+    t "claims" as "$user" mv "$mnt/q/m" "$mnt/q/claimed/"
     fails "root has no access" ls "$mnt"
     fails "nor has another user" as 4002 ls "$mnt"
-    t "the user unmounts with fusermount3" as 4001 fusermount3 -u "$mnt"
-    as 4001 "$SPOOLFS" "$db" "$mnt" </dev/null
+    t "the user unmounts with fusermount3" as "$user" fusermount3 -u "$mnt"
+    as "$user" "$SPOOLFS" "$db" "$mnt" </dev/null
     pid=$(spool_pid)
-    as 4001 kill "$pid"
+    as "$user" kill "$pid"
     t "SIGTERM ends the user's daemon" wait_until 10 process_ended "$pid"
     fails "and unmounts" is_mounted
 else
@@ -61,7 +62,7 @@ fi
 if grep -qx user_allow_other /etc/fuse.conf; then
     skip "allow_other needs user_allow_other" "it is set"
 else
-    fails "without user_allow_other an ordinary user cannot let others in" as 4001 "$SPOOLFS" -o allow_other "$db" "$mnt"
+    fails "without user_allow_other an ordinary user cannot let others in" as "$user" "$SPOOLFS" -o allow_other "$db" "$mnt"
     if grep -q /dev/fuse "$last_output"; then
         skip "and is told so" "/dev/fuse is not accessible"
     else
