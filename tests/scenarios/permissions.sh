@@ -6,6 +6,7 @@ if ! setpriv --reuid 4001 --regid 4000 --clear-groups true 2>/dev/null; then
     spool_done
 fi
 chmod 755 "$scratch"
+chmod o+x "$(dirname "$scratch")"
 spool_mount -o allow_other
 
 # Persons: the owner of the queue; a producer and a consumer in its group, 4100; a stranger; root.

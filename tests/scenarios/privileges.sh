@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
 # What the daemon keeps of root's privileges, and that this is enough; and a mount of an ordinary user.
+# Where /dev/fuse is for root only, it is for everybody in a mount namespace of the test's own.
+if [ -c /dev/fuse ] && [ -z "${SPOOL_NAMESPACE:-}" ] && [ "$(stat -c %a /dev/fuse)" != 666 ] && unshare -m true 2>/dev/null; then
+    SPOOL_NAMESPACE=own exec unshare -m bash -c 'mount -t tmpfs none /mnt && mknod -m 666 /mnt/fuse c 10 229 &&
+        mount --bind /mnt/fuse /dev/fuse && umount -l /mnt; exec bash "$0"' "$0"
+fi
 . "$(dirname "$0")/../lib/mount.sh"
 if ! setpriv --reuid 4001 --regid 4001 --clear-groups true 2>/dev/null; then
     skip "privileges" "setpriv cannot change the user"
     spool_done
 fi
 chmod 755 "$scratch"
+chmod o+x "$(dirname "$scratch")"
 as() { setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"; }
 kept() { awk -v name="$1:" '$1 == name { print $2 }' "/proc/$(spool_pid)/status"; }
 

@@ -6,6 +6,7 @@ if ! setpriv --reuid 4001 --regid 4000 --clear-groups true 2>/dev/null; then
     spool_done
 fi
 chmod 755 "$scratch"
+chmod o+x "$(dirname "$scratch")"
 spool_mount -o allow_other
 mkdir "$mnt/q"
 echo 20ms >"$mnt/q/.config/retry_delay"
