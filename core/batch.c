@@ -78,7 +78,6 @@ int64_t spool__number(struct spool *spool) {
     return spool->next_number++;
 }
 
-/* of each kind in one tick: the next tick goes on */
 
 void spool__wake_at(struct spool *spool, int64_t boot_ns) {
     if (boot_ns < spool->next_end_boot_ns)

@@ -3,7 +3,7 @@
  *
  * Who may call whom, from the ground up:
  *
- *     db       name   duration   table       payload, content
+ *     path   db   name   duration   table        payload, content
  *     batch    the open transaction, numbers, what a rollback undoes, what was promised
  *     directory, settings, message, taken        what there is: rows, counters, names
  *     draft, describe, removal                   what is being written, how it looks, how it goes

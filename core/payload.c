@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "db.h"
+#include "path.h"
 
 #define COPY_BYTES (1024 * 1024)
 
@@ -40,26 +41,11 @@ static int tap(struct payloads *payloads, enum db_event event, int64_t payload, 
     return payloads->tap->see(payloads->tap, event, DB_FILE_OTHER, path, bytes, length, offset);
 }
 
-/* Bring the names beside the database to stable storage, unless the directory may not be read. */
-static int sync_parent(struct payloads *payloads) {
-    char parent[4096];
-    const char *slash = strrchr(payloads->path, '/');
-    snprintf(parent, sizeof parent, "%.*s", slash > payloads->path ? (int)(slash - payloads->path) : 1, payloads->path);
-    int directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0)
-        return 0;
-    int rc = payloads->tap ? payloads->tap->see(payloads->tap, DB_SYNC, DB_FILE_OTHER, parent, NULL, 0, 0) : 0;
-    if (!rc && fsync(directory) != 0)
-        rc = -errno;
-    close(directory);
-    return rc;
-}
-
 static int make_directory(struct payloads *payloads) {
     int rc = tap(payloads, DB_OPEN, 0, NULL, 0, 0);
     if (!rc && mkdir(payloads->path, 0700) != 0 && errno != EEXIST)
         rc = -errno;
-    return rc ? rc : sync_parent(payloads);
+    return rc ? rc : path_sync_name(payloads->path, payloads->tap);
 }
 
 int payloads_open(struct payloads *payloads, const char *database, bool make, struct db_tap *db_tap) {

@@ -8,28 +8,25 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "path.h"
+
 #define LOG_BYTES (INT64_C(16) << 20)
 #define LEAST_RESERVE_BYTES (INT64_C(1) << 20)
 #define MOST_RESERVE_BYTES (INT64_C(64) << 20)
 
 extern const char spool_schema[];
 
-static int make_parent(const char *path, char *why, size_t why_size) {
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path)
-        return 0;
-    char parent[4096];
-    size_t length = (size_t)(slash - path);
-    if (length >= sizeof parent)
-        return -ENAMETOOLONG;
-    memcpy(parent, path, length);
-    parent[length] = '\0';
-    if (mkdir(parent, 0700) != 0 && errno != EEXIST) {
-        int rc = -errno;
-        snprintf(why, why_size, "cannot make the directory %s: %s", parent, strerror(-rc));
-        return rc;
-    }
-    return 0;
+/* The directory of the database, made when absent and then as durable as what will be in it. */
+static int make_parent(const char *path, struct db_tap *tap, char *why, size_t why_size) {
+    char parent[PATH_BYTES];
+    int rc = path_parent(path, parent);
+    if (!rc && mkdir(parent, 0700) == 0)
+        rc = path_sync_name(parent, tap);
+    else if (!rc && errno != EEXIST)
+        rc = -errno;
+    if (rc)
+        snprintf(why, why_size, "cannot make the directory of %s: %s", path, strerror(-rc));
+    return rc;
 }
 
 /* The log, and what is kept free for acknowledgements, fit the disk. */
@@ -112,7 +109,7 @@ static int open_parts(struct spool *spool, const char *path, const struct spool_
         .read_only = options->read_only,
         .tap = options->tap,
     };
-    int rc = options->read_only ? 0 : make_parent(path, why, why_size);
+    int rc = options->read_only ? 0 : make_parent(path, options->tap, why, why_size);
     if (rc)
         return rc;
     db_options.log_bytes = options->log_bytes ? options->log_bytes : log_bytes_for(path);
