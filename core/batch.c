@@ -78,7 +78,6 @@ int64_t spool__number(struct spool *spool) {
     return spool->next_number++;
 }
 
-
 void spool__wake_at(struct spool *spool, int64_t boot_ns) {
     if (boot_ns < spool->next_end_boot_ns)
         spool->next_end_boot_ns = boot_ns;

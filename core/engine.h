@@ -215,7 +215,7 @@ int spool__bury(struct spool *spool, const struct message *message, const char *
 int spool__requeue(struct spool *spool, const struct message *message, const char *name);
 int spool__forward(struct spool *spool, const struct message *message, int64_t queue, const char *name,
                    struct spool_caller caller);
-int spool__hand_over(struct spool *spool, const struct message *message, int64_t to, const char *name);
+int spool__hand_over(struct spool *spool, const struct message *message, const struct directory *to, const char *name);
 int spool__renew(struct spool *spool, const struct message *message, int64_t end_ns); /* 0: by the setting */
 
 /* --- what is being written (draft.c) ------------------------------------------------------------------------------- */

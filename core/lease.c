@@ -88,16 +88,18 @@ int spool__renew(struct spool *spool, const struct message *message, int64_t end
     return spool__update_message(spool, message, &renewed);
 }
 
-int spool__hand_over(struct spool *spool, const struct message *message, int64_t to, const char *name) {
+int spool__hand_over(struct spool *spool, const struct message *message, const struct directory *to, const char *name) {
     struct message moved = *message;
-    int rc = spool__is_taken(spool, to, name, message->number);
+    int rc = spool__is_taken(spool, to->entry.key, name, message->number);
     if (rc)
         return rc < 0 ? rc : -EEXIST;
     memcpy(moved.home_name, spool__own_name(message), strlen(spool__own_name(message)) + 1);
     if (strcmp(moved.home_name, name) == 0)
         moved.home_name[0] = '\0';
     memcpy(moved.name, name, strlen(name) + 1);
-    moved.directory = to;
+    moved.directory = to->entry.key;
+    if (moved.directory != message->directory && to->kind == SPOOL_WORKER)
+        moved.holder = (int64_t)to->uid; /* who works there must be able to read it */
     moved.ctime_ns = spool->now.wall_ns;
     return spool__update_message(spool, message, &moved);
 }

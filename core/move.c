@@ -136,7 +136,7 @@ static int forward(struct move *move) {
 }
 
 static int hand_over(struct move *move) {
-    return spool__hand_over(move->spool, move->message, move->to->entry.key, move->name);
+    return spool__hand_over(move->spool, move->message, move->to, move->name);
 }
 
 static int bury(struct move *move) {

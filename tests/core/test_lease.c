@@ -391,6 +391,22 @@ static void test_hand_over__keeps_the_lease_and_its_end(void **state) {
     assert_string_equal(messages_in(f, f->queue), "order");
 }
 
+static void test_hand_over__gives_the_file_to_the_owner_of_the_directory(void **state) {
+    struct fixture *f = *state;
+    int64_t other = second_worker(f);
+    assert_ok(DO(f, spool_chown(f->spool, other, 4002, (gid_t)-1)));
+    put(f, f->queue, "order", "tea");
+    assert_ok(claim(f, "order"));
+    uid_t claimer = entry_of(f, f->worker, "order").uid;
+    assert_int_not_equal(claimer, 4002);
+    assert_ok(rename_entry(f, f->worker, "order", f->worker, "job"));
+    assert_int_equal(entry_of(f, f->worker, "job").uid, claimer);
+    assert_ok(rename_entry(f, f->worker, "job", other, "task"));
+    assert_int_equal(entry_of(f, other, "task").uid, 4002);
+    assert_ok(rename_entry(f, other, "task", f->queue, "task"));
+    assert_int_not_equal(entry_of(f, f->queue, "order").uid, 4002);
+}
+
 /* --- clocks --- */
 
 static void test_clock__steps_of_the_wall_clock_change_no_lease_and_no_backoff(void **state) {
@@ -493,6 +509,7 @@ int main(void) {
         spool_test(test_acknowledge__counts_once_and_promises),
         spool_test(test_acknowledge__too_late_finds_nothing),
         spool_test(test_hand_over__keeps_the_lease_and_its_end),
+        spool_test(test_hand_over__gives_the_file_to_the_owner_of_the_directory),
         spool_test(test_clock__steps_of_the_wall_clock_change_no_lease_and_no_backoff),
         spool_test(test_clock__a_due_time_is_wall_time),
         spool_test(test_clock__of_the_same_boot_goes_on_after_a_restart),

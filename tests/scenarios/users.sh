@@ -38,6 +38,12 @@ t "claims it again" as 4002 mv "$q/m" "$q/claimed/w/"
 t "and gives it up" as 4002 touch -a -d @0 "$q/claimed/w/m"
 is "which gives it back, too" "4001 4001 600" "$(stat -c '%u %g %a' "$q/m")"
 wait_until 5 as 4002 mv "$q/m" "$q/claimed/w/" 2>/dev/null
+as 4003 mkdir -m 777 "$q/claimed/v"
+t "hands it over to another worker" as 4002 mv "$q/claimed/w/m" "$q/claimed/v/"
+is "whose it is then" "4003 600 rewritten" "$(stat -c '%u %a' "$q/claimed/v/m") $(as 4003 cat "$q/claimed/v/m")"
+t "who may call it otherwise" as 4003 mv "$q/claimed/v/m" "$q/claimed/v/job"
+chmod 777 "$q/claimed/w"
+as 4003 mv "$q/claimed/v/job" "$q/claimed/w/m"
 t "the worker acknowledges" as 4002 rm "$q/claimed/w/m"
 is "and it is gone" "0 0" "$(counter q waiting) $(counter q claimed)"
 
