@@ -10,12 +10,17 @@
 struct command {
     const char *name;
     const char *operands; /* as the usage shows them */
-    int operand_count;
-    const char *summary; /* one line of help */
-    const char *help;    /* the rest of it */
+    int operand_count;    /* those it needs */
+    int optional_count;   /* and may have beyond them */
+    const char *summary;  /* one line of help */
+    const char *help;     /* the rest of it */
     int (*run)(char **operands);
 };
 
 extern const struct command cmd_check;
+extern const struct command cmd_ls;
+
+/* Say on stderr why `error`, a negative errno of the engine, left no result. The exit code. */
+int fail(int error, const char *why);
 
 #endif

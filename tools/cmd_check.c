@@ -3,10 +3,7 @@
  */
 #include "cmd.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <sysexits.h>
 
 #include "spool.h"
 
@@ -15,30 +12,15 @@ static void print_violation(void *context, const char *sentence) {
     puts(sentence);
 }
 
-static int exit_code(int error) {
-    switch (-error) {
-    case ENOENT:
-        return EX_NOINPUT;
-    case EBUSY:
-        return EX_TEMPFAIL;
-    default:
-        return EX_IOERR;
-    }
-}
-
 static int check(char **operands) {
     const char *database = operands[0];
     char why[1024] = "";
     int violations = spool_check(database, print_violation, NULL, why, sizeof why);
 
-    if (violations == -EBUSY)
-        fprintf(stderr, "spool: %s: unmount that one first\n", why);
-    else if (violations < 0)
-        fprintf(stderr, "spool: %s\n", why);
-    else if (violations == 0)
-        printf("%s: clean\n", database);
     if (violations < 0)
-        return exit_code(violations);
+        return fail(violations, why);
+    if (violations == 0)
+        printf("%s: clean\n", database);
     return violations > 0;
 }
 

@@ -7,7 +7,7 @@
 
 #include "cmd.h"
 
-static const struct command *const commands[] = {&cmd_check};
+static const struct command *const commands[] = {&cmd_check, &cmd_ls};
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
@@ -16,7 +16,8 @@ static int print_help(void) {
          "\n"
          "Works on the database of a spoolfs that is not mounted.\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        printf("    %s %-20s %s\n", commands[i]->name, commands[i]->operands, commands[i]->summary);
+        printf("    %s %-*s %s\n", commands[i]->name, 25 - (int)strlen(commands[i]->name), commands[i]->operands,
+               commands[i]->summary);
     puts("\n"
          "    -h, --help                 print this text, or that of the command before it\n"
          "    -V, --version              print the version");
@@ -49,8 +50,9 @@ static int run(const struct command *command, char **operands) {
         count++;
     if (count < command->operand_count)
         return refuse("an operand is missing after ", command->name);
-    if (count > command->operand_count)
-        return refuse("there is one operand too many: ", operands[command->operand_count]);
+    int most = command->operand_count + command->optional_count;
+    if (count > most)
+        return refuse("there is one operand too many: ", operands[most]);
     return command->run(operands);
 }
 

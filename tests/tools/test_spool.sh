@@ -30,6 +30,9 @@ exits "an unknown option is refused" 64 --chekc
 exits "check without a database is refused" 64 check
 exits "check of two databases is refused" 64 check "$db" "$db"
 exits "an unknown option of check is refused" 64 check -x "$db"
+exits "ls without a database is refused" 64 ls
+exits "ls of three things is refused" 64 ls "$db" q q
+exits "ls of a database that is not there is refused" 66 ls "$scratch/nowhere.db"
 exits "a database that is not there is refused" 66 check "$scratch/nowhere.db"
 fails "and not made" test -e "$scratch/nowhere.db"
 echo "plain text, long enough to be looked at as a header of a database, and then some more" >"$scratch/text"
@@ -49,6 +52,8 @@ publish q/.staged "not a message yet"
 publish "q/$(printf 'odd\nname\xff')" "under an odd name"
 exits "a database that is mounted is refused" 75 check "$db"
 t "and the sentence says that it is in use" says "in use"
+exits "nor is it listed" 75 ls "$db"
+exits "which says so" 75 ls "$db" q
 spool_umount
 before=$(digest)
 exits "a sound database is clean" 0 check "$db"
@@ -57,6 +62,24 @@ is "and it is not changed" "$before" "$(digest)"
 cp "$db" "$scratch/-odd.db"
 cp -r "$db.payloads" "$scratch/-odd.db.payloads"
 t "a name that begins with a minus can be given after --" bash -c 'cd "$1" && "$2" check -- -odd.db' - "$scratch" "$SPOOL"
+
+# --- what is in it ---
+line() { sed -n "$1p" "$scratch/out" | tr -s ' ' | sed 's/20[0-9-]*T[0-9:]*Z/TIME/'; } # NUMBER, or $ for the last
+exits "the queues are listed" 0 ls "$db"
+is "with their counters" " 4 1 1 1 1 q" "$(line 2)"
+exits "a queue is listed" 0 ls "$db" q
+is "its directories first" "directory TIME 0 claimed/" "$(line 2)"
+is "then what is in it, in the order of publication" "waiting since TIME 300000 large" "$(line 4)"
+is "with what it waits for" "delayed until TIME 16 three" "$(line 5)"
+is "and every name on one line" 'waiting since TIME 17 odd\nname\377' "$(line '$')"
+exits "leases are listed" 0 ls "$db" q/claimed/w
+is "with their end" "claimed until TIME 14 one" "$(line 2)"
+exits "a leading slash is nothing" 0 ls "$db" /q/dead/
+is "the dead are listed" "dead since TIME 14 two" "$(line 2)"
+exits "a queue that is not there is refused" 66 ls "$db" nowhere
+t "by its name" says nowhere
+exits "a message is no directory" 66 ls "$db" q/large
+is "and nothing is changed by all that" "$before" "$(digest)"
 
 # --- a database that a crash has left ---
 spool_remount
@@ -67,10 +90,20 @@ mounted=no
 t "a crash leaves a log" test -s "$db-wal"
 before=$(digest "$db-wal")
 exits "a database with a log is clean" 0 check "$db"
+exits "and listed with what is in the log" 0 ls "$db" q
+t "which is all that was published" says six
 is "and neither it nor its log is changed" "$before" "$(digest "$db-wal")"
 spool_mount
 is "the log is still played back afterwards" "published before the crash" "$(contents q/six)"
 spool_umount
+
+# --- many ---
+spool_mount
+queue many
+for i in {1..600}; do echo "$i" >"$mnt/many/$i"; done
+spool_umount
+exits "a long queue is listed" 0 ls "$db" many
+is "each message once, in its order" "$(seq 600)" "$(awk '$1 == "waiting" { print $NF }' "$scratch/out")"
 
 # --- damage ---
 fresh_copy() {
