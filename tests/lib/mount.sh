@@ -46,7 +46,14 @@ spool_pid() {
 }
 
 process_state() { sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }
-process_ended() { case $(process_state "$1") in '' | Z) ;; *) return 1 ;; esac }
+# The first thread is a zombie already while others, and with them what they have open, are still there.
+process_ended() {
+    case $(process_state "$1") in
+    '') ;;
+    Z) [ "$(echo /proc/"$1"/task/*)" = "/proc/$1/task/$1" ] || [ ! -e "/proc/$1" ] ;;
+    *) return 1 ;;
+    esac
+}
 is_mounted() { awk -v point="${1:-$mnt}" '$5 == point { found = 1 } END { exit !found }' /proc/self/mountinfo; }
 
 spool_mount() {

@@ -4,7 +4,8 @@
 # A line that begins with "$ " is a command; the lines up to the next are what it prints, standard error included.
 # What may differ:
 #   * white space: `ls` puts names side by side on a terminal, below each other here;
-#   * time: after `kill -9` the daemon's end is waited for. A person needs longer than that to type the next line.
+#   * time: after `kill -9` the daemon's end is waited for. A person needs longer than that to type the next line. (What
+#     follows there reads a message: for a second the kernel still knows directories, and `ls` may come as far as opening one.)
 . "$(dirname "$0")/../lib/mount.sh"
 
 mkdir "$scratch/bin"
