@@ -27,7 +27,7 @@
 #include "table.h"
 
 #define SECOND_NS INT64_C(1000000000)
-#define SPOOL_SCHEMA_VERSION 1
+#define SPOOL_SCHEMA_VERSION 2
 #define NUMBER_BLOCK 65536 /* numbers are reserved on the disk in blocks of this size */
 
 /* --- settings (settings.c) ---------------------------------------------------------------------------------------- */
@@ -146,6 +146,12 @@ struct message {
     int64_t target; /* 0: none */
     enum draft_kind draft_kind;
     char reason[160];
+    int64_t priority;
+    int64_t ttl_ns;     /* as set on the message; 0: by the queue's setting; INT64_MAX: never ends */
+    int64_t expires_ns; /* waiting: not delivered from this time on; 0: never */
+    int64_t claimed_ns; /* leased: since when */
+    bool held;          /* leased: for as long as its worker keeps `.hold` open */
+    int64_t attributes; /* how many rows of `attribute` it has */
 };
 
 int spool__message(struct spool *spool, int64_t number, struct message *out);                           /* -ENOENT */

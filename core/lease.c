@@ -18,6 +18,8 @@ static void let_go(const struct spool *spool, const struct message *old, struct 
     message->holder = -1;
     message->end_ns = message->end_boot_ns = 0;
     message->flushed = 0;
+    message->claimed_ns = 0;
+    message->held = false;
     message->ctime_ns = spool->now.wall_ns;
 }
 
@@ -69,6 +71,7 @@ int spool__claim(struct spool *spool, const struct message *message, const struc
     lease.due_ns = 0;
     lease.attempts++;
     lease.holder = (int64_t)caller.uid;
+    lease.claimed_ns = spool->now.wall_ns;
     lease.ctime_ns = spool->now.wall_ns;
     return spool__update_message(spool, message, &lease);
 }

@@ -55,6 +55,12 @@ int spool__read_message(struct db_row *row, struct message *out) {
     out->target = db_column_int(row, 25);
     out->draft_kind = (enum draft_kind)db_column_int(row, 26);
     read_name(row, 27, out->reason, sizeof out->reason);
+    out->priority = db_column_int(row, 28);
+    out->ttl_ns = db_column_int(row, 29);
+    out->expires_ns = db_column_int(row, 30);
+    out->claimed_ns = db_column_int(row, 31);
+    out->held = db_column_int(row, 32) != 0;
+    out->attributes = db_column_int(row, 33);
     return 0;
 }
 
@@ -95,7 +101,7 @@ static struct db_value or_no_name(const char *name) {
     return name[0] ? db_text(name) : db_null();
 }
 
-#define MESSAGE_COLUMNS 28
+#define MESSAGE_COLUMNS 34
 
 /* In the order of the columns in message_insert and message_update. */
 static void bind_message(const struct message *message, struct db_value values[MESSAGE_COLUMNS]) {
@@ -129,6 +135,12 @@ static void bind_message(const struct message *message, struct db_value values[M
         or_null(message->target),
         message->target ? db_int(message->draft_kind) : db_null(),
         or_no_name(message->reason),
+        db_int(message->priority),
+        or_null(message->ttl_ns),
+        db_int(message->expires_ns),
+        db_int(message->claimed_ns),
+        db_int(message->held),
+        db_int(message->attributes),
     };
     memcpy(values, all, sizeof all);
 }
@@ -196,7 +208,9 @@ static bool same_standing(const struct message *a, const struct message *b) {
            strcmp(a->home_name, b->home_name) == 0 && a->place == b->place && a->due_ns == b->due_ns &&
            a->end_ns == b->end_ns && a->end_boot_ns == b->end_boot_ns && a->attempts == b->attempts &&
            a->holder == b->holder && a->uid == b->uid && a->gid == b->gid && a->mode == b->mode &&
-           a->target == b->target && a->draft_kind == b->draft_kind && strcmp(a->reason, b->reason) == 0;
+           a->target == b->target && a->draft_kind == b->draft_kind && strcmp(a->reason, b->reason) == 0 &&
+           a->priority == b->priority && a->ttl_ns == b->ttl_ns && a->expires_ns == b->expires_ns &&
+           a->claimed_ns == b->claimed_ns && a->held == b->held && a->attributes == b->attributes;
 }
 
 static int write_update(struct spool *spool, const struct message *old, const struct message *message) {

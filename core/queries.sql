@@ -62,15 +62,16 @@ DELETE FROM setting WHERE directory = ?1
 -- name: message_insert
 INSERT INTO message (number, state, queue, directory, name, home_name, place, due_ns, end_ns, end_boot_ns, attempts,
     holder, uid, gid, mode, mtime_ns, ctime_ns, published_ns, size, payload, in_file, hash, seal, flushed, unsure,
-    target, draft_kind, reason)
+    target, draft_kind, reason, priority, ttl_ns, expires_ns, claimed_ns, held, attributes)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-    ?25, ?26, ?27, ?28)
+    ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34)
 
 -- name: message_update
 UPDATE message SET state = ?2, queue = ?3, directory = ?4, name = ?5, home_name = ?6, place = ?7, due_ns = ?8,
     end_ns = ?9, end_boot_ns = ?10, attempts = ?11, holder = ?12, uid = ?13, gid = ?14, mode = ?15, mtime_ns = ?16,
     ctime_ns = ?17, published_ns = ?18, size = ?19, payload = ?20, in_file = ?21, hash = ?22, seal = ?23, flushed = ?24,
-    unsure = ?25, target = ?26, draft_kind = ?27, reason = ?28
+    unsure = ?25, target = ?26, draft_kind = ?27, reason = ?28,
+    priority = ?29, ttl_ns = ?30, expires_ns = ?31, claimed_ns = ?32, held = ?33, attributes = ?34
 WHERE number = ?1
 
 -- The same for what a flush changes: no index but the one of large payloads is touched.
@@ -88,17 +89,20 @@ DELETE FROM message WHERE number = ?1
 
 -- name: message_get
 SELECT number, state, queue, directory, name, home_name, place, due_ns, end_ns, end_boot_ns, attempts, holder, uid, gid,
-    mode, mtime_ns, ctime_ns, published_ns, size, payload, in_file, hash, seal, flushed, unsure, target, draft_kind, reason
+    mode, mtime_ns, ctime_ns, published_ns, size, payload, in_file, hash, seal, flushed, unsure, target, draft_kind, reason,
+    priority, ttl_ns, expires_ns, claimed_ns, held, attributes
 FROM message WHERE number = ?1
 
 -- name: message_find
 SELECT number, state, queue, directory, name, home_name, place, due_ns, end_ns, end_boot_ns, attempts, holder, uid, gid,
-    mode, mtime_ns, ctime_ns, published_ns, size, payload, in_file, hash, seal, flushed, unsure, target, draft_kind, reason
+    mode, mtime_ns, ctime_ns, published_ns, size, payload, in_file, hash, seal, flushed, unsure, target, draft_kind, reason,
+    priority, ttl_ns, expires_ns, claimed_ns, held, attributes
 FROM message WHERE directory = ?1 AND name = ?2
 
 -- name: message_list
 SELECT number, state, queue, directory, name, home_name, place, due_ns, end_ns, end_boot_ns, attempts, holder, uid, gid,
-    mode, mtime_ns, ctime_ns, published_ns, size, payload, in_file, hash, seal, flushed, unsure, target, draft_kind, reason
+    mode, mtime_ns, ctime_ns, published_ns, size, payload, in_file, hash, seal, flushed, unsure, target, draft_kind, reason,
+    priority, ttl_ns, expires_ns, claimed_ns, held, attributes
 FROM message WHERE directory = ?1 AND place > ?2 ORDER BY place LIMIT ?3
 
 -- name: message_any
@@ -304,5 +308,6 @@ FROM directory AS r LEFT JOIN directory AS q ON q.kind = 2 WHERE r.number = 1 GR
 -- scan: looks at every message. Not violations: every message.
 -- name: check_messages
 SELECT number, state, queue, directory, name, home_name, place, due_ns, end_ns, end_boot_ns, attempts, holder, uid, gid,
-    mode, mtime_ns, ctime_ns, published_ns, size, payload, in_file, hash, seal, flushed, unsure, target, draft_kind, reason
+    mode, mtime_ns, ctime_ns, published_ns, size, payload, in_file, hash, seal, flushed, unsure, target, draft_kind, reason,
+    priority, ttl_ns, expires_ns, claimed_ns, held, attributes
 FROM message

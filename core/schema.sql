@@ -70,20 +70,38 @@ CREATE TABLE message (
     target       INTEGER,               -- draft: the message whose new content this is
     draft_kind   INTEGER,               -- draft: enum draft_kind
     reason       BLOB,                  -- dead: why
+    priority     INTEGER NOT NULL,      -- -1000 to 1000, higher first
+    ttl_ns       INTEGER,               -- time to live as it was set on the message; NULL: by the queue's setting
+    expires_ns   INTEGER NOT NULL,      -- waiting: not delivered from this time on; 0: never
+    claimed_ns   INTEGER NOT NULL,      -- leased: since when; else 0
+    held         INTEGER NOT NULL CHECK (held IN (0, 1)), -- leased: for as long as its worker keeps `.hold` open
+    attributes   INTEGER NOT NULL,      -- how many rows of `attribute` it has
     UNIQUE (directory, name),           -- one live path for each, and one lease for each path
     CHECK ((state = 3) = (directory IS NULL)),
     CHECK ((state = 3) = (target IS NOT NULL)),
     CHECK ((state = 7) = (holder IS NOT NULL)),
     CHECK (state NOT IN (4, 7) OR end_boot_ns IS NOT NULL),
-    CHECK ((payload IS NULL) = (size = 0))
+    CHECK ((payload IS NULL) = (size = 0)),
+    CHECK (priority BETWEEN -1000 AND 1000),
+    CHECK (state = 7 OR (claimed_ns = 0 AND held = 0))
 ) STRICT;
 
 CREATE INDEX message_listing ON message (directory, place);
 CREATE INDEX message_ready ON message (queue, place) WHERE state = 5;
 CREATE INDEX message_ends ON message (end_boot_ns) WHERE end_boot_ns IS NOT NULL;
 CREATE INDEX message_due ON message (due_ns) WHERE due_ns > 0 AND state IN (1, 6);
+CREATE INDEX message_expires ON message (expires_ns) WHERE expires_ns > 0 AND state IN (5, 6);
+CREATE INDEX message_held ON message (directory) WHERE held = 1;
 CREATE INDEX message_written ON message (state) WHERE state IN (2, 3);
 CREATE INDEX message_file ON message (payload) WHERE in_file = 1;
+
+-- Headers and notes of messages: extended attributes that are kept as they were set.
+CREATE TABLE attribute (
+    message INTEGER NOT NULL,
+    name    BLOB NOT NULL,
+    value   BLOB NOT NULL,
+    PRIMARY KEY (message, name)
+) STRICT, WITHOUT ROWID;
 
 -- Payloads up to 128 KiB. Larger ones are files named by the payload's number.
 CREATE TABLE payload (
